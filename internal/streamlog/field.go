@@ -1,0 +1,202 @@
+package streamlog
+
+import (
+	"fmt"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/fermata-io/fermata/internal/wire"
+)
+
+// A field is one attribute of a record type: its key, how to write it when set and how to read it back.
+// The tables in records.go are the only place where keys and struct fields meet.
+type field[T any] struct {
+	key string
+	put func(key string, r *T, m pcommon.Map)
+	set func(r *T, v pcommon.Value, most int) error
+}
+
+type table[T any] struct {
+	fields []field[T]
+	byKey  map[string]int
+}
+
+func newTable[T any](fields ...field[T]) *table[T] {
+	t := &table[T]{fields: fields, byKey: make(map[string]int, len(fields))}
+	for i, f := range fields {
+		if f.key != "" {
+			t.byKey[f.key] = i
+		}
+	}
+	return t
+}
+
+func (t *table[T]) write(r *T, m pcommon.Map) {
+	for i := range t.fields {
+		if f := &t.fields[i]; f.put != nil {
+			f.put(f.key, r, m)
+		}
+	}
+}
+
+// read sets every known attribute; others are left alone, so that users can add their own.
+func (t *table[T]) read(r *T, m pcommon.Map, most int) error {
+	for k, v := range m.All() {
+		i, ok := t.byKey[k]
+		if !ok {
+			continue
+		}
+		if err := t.fields[i].set(r, v, most); err != nil {
+			return &wire.FieldError{Field: k, Reason: err.Error()}
+		}
+	}
+	return nil
+}
+
+func wantType(v pcommon.Value, want pcommon.ValueType) error {
+	if v.Type() != want {
+		return fmt.Errorf("is a %s; want %s", v.Type(), want)
+	}
+	return nil
+}
+
+func str[T any, S ~string](key string, at func(*T) *S) field[T] {
+	return field[T]{
+		key: key,
+		put: func(key string, r *T, m pcommon.Map) {
+			if s := *at(r); s != "" {
+				m.PutStr(key, string(s))
+			}
+		},
+		set: func(r *T, v pcommon.Value, _ int) error {
+			if err := wantType(v, pcommon.ValueTypeStr); err != nil {
+				return err
+			}
+			*at(r) = S(v.Str())
+			return nil
+		},
+	}
+}
+
+type integer interface {
+	~int32 | ~int64 | ~uint32
+}
+
+func num[T any, N integer](key string, at func(*T) *N) field[T] {
+	return field[T]{
+		key: key,
+		put: func(key string, r *T, m pcommon.Map) {
+			if n := *at(r); n != 0 {
+				m.PutInt(key, int64(n))
+			}
+		},
+		set: func(r *T, v pcommon.Value, _ int) error {
+			if err := wantType(v, pcommon.ValueTypeInt); err != nil {
+				return err
+			}
+			n := N(v.Int())
+			if int64(n) != v.Int() {
+				return fmt.Errorf("is out of range (%d)", v.Int())
+			}
+			*at(r) = n
+			return nil
+		},
+	}
+}
+
+func opt[T any](key string, at func(*T) *wire.Opt[int64]) field[T] {
+	return field[T]{
+		key: key,
+		put: func(key string, r *T, m pcommon.Map) {
+			if o := *at(r); o.OK {
+				m.PutInt(key, o.V)
+			}
+		},
+		set: func(r *T, v pcommon.Value, _ int) error {
+			if err := wantType(v, pcommon.ValueTypeInt); err != nil {
+				return err
+			}
+			*at(r) = wire.Some(v.Int())
+			return nil
+		},
+	}
+}
+
+func flag[T any](key string, at func(*T) *bool) field[T] {
+	return field[T]{
+		key: key,
+		put: func(key string, r *T, m pcommon.Map) {
+			if *at(r) {
+				m.PutBool(key, true)
+			}
+		},
+		set: func(r *T, v pcommon.Value, _ int) error {
+			if err := wantType(v, pcommon.ValueTypeBool); err != nil {
+				return err
+			}
+			*at(r) = v.Bool()
+			return nil
+		},
+	}
+}
+
+func strs[T any](key string, at func(*T) *[]string) field[T] {
+	return field[T]{
+		key: key,
+		put: func(key string, r *T, m pcommon.Map) {
+			if l := *at(r); len(l) > 0 {
+				s := m.PutEmptySlice(key)
+				s.EnsureCapacity(len(l))
+				for _, x := range l {
+					s.AppendEmpty().SetStr(x)
+				}
+			}
+		},
+		set: func(r *T, v pcommon.Value, most int) error {
+			if err := wantType(v, pcommon.ValueTypeSlice); err != nil {
+				return err
+			}
+			if v.Slice().Len() > most {
+				return ErrTooMany
+			}
+			l := make([]string, 0, v.Slice().Len())
+			for _, x := range v.Slice().All() {
+				if err := wantType(x, pcommon.ValueTypeStr); err != nil {
+					return err
+				}
+				l = append(l, x.Str())
+			}
+			*at(r) = l
+			return nil
+		},
+	}
+}
+
+// packed is an array that travels as bytes; ints reads it from an int array, where senders may use one.
+func packed[T, E any](key string, at func(*T) *[]E, pack func([]byte, []E) []byte,
+	unpack func([]byte, int) ([]E, error), other func(pcommon.Slice) ([]E, error),
+) field[T] {
+	return field[T]{
+		key: key,
+		put: func(key string, r *T, m pcommon.Map) {
+			if l := *at(r); len(l) > 0 {
+				// Most gaps take three bytes, most sizes one.
+				m.PutEmptyBytes(key).FromRaw(pack(make([]byte, 0, 3*len(l)+8), l))
+			}
+		},
+		set: func(r *T, v pcommon.Value, most int) (err error) {
+			switch {
+			case v.Type() == pcommon.ValueTypeBytes:
+				*at(r), err = unpack(v.Bytes().AsRaw(), most)
+			case v.Type() == pcommon.ValueTypeSlice && other != nil:
+				if v.Slice().Len() > most {
+					return ErrTooMany
+				}
+				*at(r), err = other(v.Slice())
+			default:
+				err = wantType(v, pcommon.ValueTypeBytes)
+			}
+			return err
+		},
+	}
+}

@@ -1,0 +1,198 @@
+package streamlog
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/fermata-io/fermata/internal/wire"
+)
+
+// ErrTruncated is returned for a packed array that ends inside a value.
+var ErrTruncated = errors.New("packed array is truncated")
+
+// ErrTooMany is returned for a packed array with more entries than allowed.
+var ErrTooMany = errors.New("packed array has too many entries")
+
+// PackOffsets appends ascending offsets as differences.
+func PackOffsets(dst []byte, t []int64) []byte {
+	prev := int64(0)
+	for _, v := range t {
+		dst = binary.AppendUvarint(dst, uint64(v-prev)) //nolint:gosec // ascending, checked by Validate
+		prev = v
+	}
+	return dst
+}
+
+// UnpackOffsets reads what PackOffsets wrote.
+func UnpackOffsets(b []byte, most int) ([]int64, error) {
+	n, err := countVarints(b, most)
+	if err != nil || n == 0 {
+		return nil, err
+	}
+	out := make([]int64, 0, n)
+	sum := int64(0)
+	for len(b) > 0 {
+		v, k := uvarint(b)
+		if k <= 0 {
+			return nil, ErrTruncated
+		}
+		if v > math.MaxInt64-uint64(sum) { //nolint:gosec // sum is never negative
+			return nil, fmt.Errorf("entry %d overflows", len(out))
+		}
+		sum += int64(v) //nolint:gosec // bounded above
+		out = append(out, sum)
+		b = b[k:]
+	}
+	return out, nil
+}
+
+// PackUints appends numbers as varints.
+func PackUints(dst []byte, v []uint32) []byte {
+	for _, x := range v {
+		dst = binary.AppendUvarint(dst, uint64(x))
+	}
+	return dst
+}
+
+// UnpackUints reads what PackUints wrote.
+func UnpackUints(b []byte, most int) ([]uint32, error) {
+	n, err := countVarints(b, most)
+	if err != nil || n == 0 {
+		return nil, err
+	}
+	out := make([]uint32, 0, n)
+	for len(b) > 0 {
+		v, k := uvarint(b)
+		if k <= 0 {
+			return nil, ErrTruncated
+		}
+		if v > math.MaxUint32 {
+			return nil, fmt.Errorf("entry %d is larger than 32 bits", len(out))
+		}
+		out = append(out, uint32(v))
+		b = b[k:]
+	}
+	return out, nil
+}
+
+// PackKinds appends kinds as runs.
+func PackKinds(dst []byte, kinds []wire.Kind) []byte {
+	for i := 0; i < len(kinds); {
+		j := i + 1
+		for j < len(kinds) && kinds[j] == kinds[i] {
+			j++
+		}
+		dst = append(dst, byte(kinds[i]))
+		dst = binary.AppendUvarint(dst, uint64(j-i)) //nolint:gosec // positive
+		i = j
+	}
+	return dst
+}
+
+// UnpackKinds reads what PackKinds wrote.
+func UnpackKinds(b []byte, most int) ([]wire.Kind, error) {
+	var out []wire.Kind
+	for len(b) > 0 {
+		kind := wire.Kind(b[0])
+		n, k := uvarint(b[1:])
+		if k <= 0 {
+			return nil, ErrTruncated
+		}
+		if n > uint64(most-len(out)) { //nolint:gosec // never negative: most bounds out
+			return nil, ErrTooMany
+		}
+		for range n {
+			out = append(out, kind)
+		}
+		b = b[1+k:]
+	}
+	return out, nil
+}
+
+// PackChoices appends choice indexes as runs.
+func PackChoices(dst []byte, v []uint16) []byte {
+	for i := 0; i < len(v); {
+		j := i + 1
+		for j < len(v) && v[j] == v[i] {
+			j++
+		}
+		dst = binary.AppendUvarint(dst, uint64(v[i]))
+		dst = binary.AppendUvarint(dst, uint64(j-i)) //nolint:gosec // positive
+		i = j
+	}
+	return dst
+}
+
+// UnpackChoices reads what PackChoices wrote.
+func UnpackChoices(b []byte, most int) ([]uint16, error) {
+	var out []uint16
+	for len(b) > 0 {
+		v, k := uvarint(b)
+		if k <= 0 {
+			return nil, ErrTruncated
+		}
+		n, m := uvarint(b[k:])
+		if m <= 0 {
+			return nil, ErrTruncated
+		}
+		if v > math.MaxUint16 {
+			return nil, fmt.Errorf("choice %d is larger than 16 bits", v)
+		}
+		if n > uint64(most-len(out)) { //nolint:gosec // never negative: most bounds out
+			return nil, ErrTooMany
+		}
+		for range n {
+			out = append(out, uint16(v))
+		}
+		b = b[k+m:]
+	}
+	return out, nil
+}
+
+func packFloats(dst []byte, v []float32) []byte {
+	for _, f := range v {
+		dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(f))
+	}
+	return dst
+}
+
+func unpackFloats(b []byte, most int) ([]float32, error) {
+	if len(b)%4 != 0 {
+		return nil, ErrTruncated
+	}
+	if len(b)/4 > most {
+		return nil, ErrTooMany
+	}
+	out := make([]float32, 0, len(b)/4)
+	for ; len(b) > 0; b = b[4:] {
+		out = append(out, math.Float32frombits(binary.LittleEndian.Uint32(b)))
+	}
+	return out, nil
+}
+
+// countVarints counts the values by their last bytes, so that the result can be sized once.
+func countVarints(b []byte, most int) (int, error) {
+	n := 0
+	for _, c := range b {
+		if c < 0x80 {
+			n++
+		}
+	}
+	if n > most {
+		return 0, ErrTooMany
+	}
+	return n, nil
+}
+
+// uvarint is binary.Uvarint with the one- and two-byte cases inlined: nearly every gap is short.
+func uvarint(b []byte) (uint64, int) {
+	if len(b) > 0 && b[0] < 0x80 {
+		return uint64(b[0]), 1
+	}
+	if len(b) > 1 && b[1] < 0x80 {
+		return uint64(b[0]&0x7f) | uint64(b[1])<<7, 2
+	}
+	return binary.Uvarint(b)
+}
