@@ -1,0 +1,76 @@
+# Everything a newcomer, CI and a release need. `make up` and `make test` install what they need themselves.
+
+SHELL       := /bin/bash
+GO          ?= go
+NPM         ?= npm
+CACHE       := .cache
+ENGINE      := $(CACHE)/engine/node_modules/@chdb/lib-linux-x64-gnu/libchdb.so
+TOOLS       := $(abspath $(CACHE)/tools)
+VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS     := -s -w -X github.com/fermata-io/fermata/collector.Version=$(VERSION)
+export GOFLAGS := $(GOFLAGS) -buildvcs=false
+
+GOLANGCI_VERSION    := v2.15.0
+GOFUMPT_VERSION     := v0.12.0
+GOVULNCHECK_VERSION := v1.9.0
+
+.PHONY: help build engine up test test-race test-short bench lint fmt generate check-generated vuln e2e-llm clean
+
+help: ## show this list
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
+
+build: engine bin/fermata ## build bin/fermata and fetch the engine it runs
+
+bin/fermata: $(shell git ls-files -co --exclude-standard '*.go' '*.sql' '*.yaml' 'go.mod' 'go.sum' 2>/dev/null)
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $@ ./collector/cmd/fermata
+
+engine: $(ENGINE) ## fetch the ClickHouse library (560 MB, once)
+
+$(ENGINE): deploy/engine/package-lock.json
+	@mkdir -p $(CACHE)/engine
+	@echo "fetching the ClickHouse engine (about 180 MB to download, once)"
+	@cp deploy/engine/package.json deploy/engine/package-lock.json $(CACHE)/engine/
+	@$(NPM) ci --prefix $(CACHE)/engine --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
+up: build ## run Fermata on this machine: engine, collector, tap, API
+	bin/fermata up
+
+test: engine ## run all tests
+	$(GO) test ./...
+
+test-race: engine ## run all tests under the race detector
+	$(GO) test -race ./...
+
+test-short: engine ## the tests without the long integration runs
+	$(GO) test -short ./...
+
+bench: build ## measure ingest, look-ups and the tap against their baselines; prints ratios
+	$(GO) run ./internal/bench/cmd/fermata-bench
+
+lint: $(TOOLS)/golangci-lint $(TOOLS)/gofumpt ## vet, linters, formatting
+	$(GO) vet ./...
+	$(TOOLS)/golangci-lint run
+	@test -z "$$($(TOOLS)/gofumpt -l $$(git ls-files '*.go' | grep -v '\.gen\.go$$'))" || { $(TOOLS)/gofumpt -l $$(git ls-files '*.go'); echo 'run: make fmt'; exit 1; }
+
+fmt: $(TOOLS)/gofumpt ## format all Go files
+	$(TOOLS)/gofumpt -w $$(git ls-files '*.go' | grep -v '\.gen\.go$$')
+
+vuln: $(TOOLS)/govulncheck ## known vulnerabilities in what the code calls
+	$(TOOLS)/govulncheck ./...
+
+generate: ## regenerate generated files
+	$(GO) generate ./...
+
+check-generated: generate ## fail when a generated file is stale
+	git diff --exit-code -- '*.gen.go' docs/schema.md
+
+$(TOOLS)/golangci-lint:
+	GOBIN=$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+$(TOOLS)/gofumpt:
+	GOBIN=$(TOOLS) $(GO) install mvdan.cc/gofumpt@$(GOFUMPT_VERSION)
+$(TOOLS)/govulncheck:
+	GOBIN=$(TOOLS) $(GO) install golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION)
+
+clean: ## remove what was built (not the engine cache)
+	rm -rf bin
