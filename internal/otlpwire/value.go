@@ -1,0 +1,211 @@
+package otlpwire
+
+import (
+	"math"
+	"strings"
+	"unsafe"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+)
+
+// Type says which kind of AnyValue a Value holds.
+type Type uint8
+
+// Types of a Value.
+const (
+	Empty Type = iota
+	String
+	Bool
+	Int
+	Double
+	Array
+	KVList
+	Bytes
+)
+
+var typeNames = [...]string{"empty value", "string", "bool", "int", "double", "array", "map", "bytes"}
+
+// String names the type for error messages.
+func (t Type) String() string { return typeNames[t] }
+
+// Value is a view of an AnyValue.
+type Value struct {
+	Type Type
+	num  uint64 // bool, int, double
+	raw  []byte // string, bytes, array, map
+}
+
+// IsZero reports whether the value is absent or empty.
+func (v Value) IsZero() bool { return v.Type == Empty }
+
+// Raw returns the bytes of a string or bytes value as a view, nil for other types.
+func (v Value) Raw() []byte {
+	if v.Type == String || v.Type == Bytes {
+		return v.raw
+	}
+	return nil
+}
+
+// Str copies a string value; other types give "". Bytes that aren't UTF-8 are replaced.
+func (v Value) Str() string {
+	if v.Type != String {
+		return ""
+	}
+	return strings.ToValidUTF8(string(v.raw), "\uFFFD")
+}
+
+// Int returns an int value.
+func (v Value) Int() (int64, bool) {
+	return int64(v.num), v.Type == Int //nolint:gosec // the wire's two's complement
+}
+
+// Float returns a double or int value.
+func (v Value) Float() (float64, bool) {
+	switch v.Type {
+	case Double:
+		return math.Float64frombits(v.num), true
+	case Int:
+		return float64(int64(v.num)), true //nolint:gosec // the wire's two's complement
+	default:
+		return 0, false
+	}
+}
+
+// Bool returns a bool value.
+func (v Value) Bool() (value, ok bool) { return v.num != 0, v.Type == Bool }
+
+// Elements calls f for each element of an array value, until f returns false.
+func (v Value) Elements(f func(i int, e Value) bool) error {
+	if v.Type != Array {
+		return nil
+	}
+	b := v.raw
+	for i := 0; len(b) > 0; {
+		num, typ, val, rest, err := next(b)
+		if err != nil {
+			return err
+		}
+		b = rest
+		if num != 1 || typ != typeBytes {
+			continue
+		}
+		e, err := parseValue(val.b)
+		if err != nil {
+			return err
+		}
+		if !f(i, e) {
+			return nil
+		}
+		i++
+	}
+	return nil
+}
+
+// Len counts the elements of an array value.
+func (v Value) Len() int {
+	n := 0
+	_ = v.Elements(func(int, Value) bool { n++; return true }) //nolint:errcheck // a malformed tail ends the count
+	return n
+}
+
+// CopyTo writes the value into pdata. Maps are left out: no attribute that Fermata reads is one. Arrays of
+// arrays are left out for the same reason, which bounds the depth.
+func (v Value) CopyTo(dst pcommon.Value) error {
+	switch v.Type {
+	case String:
+		dst.SetStr(v.Str())
+	case Bool:
+		dst.SetBool(v.num != 0)
+	case Int:
+		dst.SetInt(int64(v.num)) //nolint:gosec // the wire's two's complement
+	case Double:
+		dst.SetDouble(math.Float64frombits(v.num))
+	case Bytes:
+		dst.SetEmptyBytes().FromRaw(v.raw)
+	case Array:
+		s := dst.SetEmptySlice()
+		return v.Elements(func(_ int, e Value) bool {
+			if e.Type != Array && e.Type != KVList {
+				_ = e.CopyTo(s.AppendEmpty()) //nolint:errcheck // only arrays can fail
+			}
+			return true
+		})
+	case Empty, KVList:
+	}
+	return nil
+}
+
+func parseValue(b []byte) (Value, error) {
+	var v Value
+	for len(b) > 0 {
+		num, typ, val, rest, err := next(b)
+		if err != nil {
+			return Value{}, err
+		}
+		b = rest
+		switch {
+		case num == 1 && typ == typeBytes:
+			v = Value{Type: String, raw: val.b}
+		case num == 2 && typ == typeVarint:
+			v = Value{Type: Bool, num: val.u}
+		case num == 3 && typ == typeVarint:
+			v = Value{Type: Int, num: val.u}
+		case num == 4 && typ == typeFixed64:
+			v = Value{Type: Double, num: val.u}
+		case num == 5 && typ == typeBytes:
+			v = Value{Type: Array, raw: val.b}
+		case num == 6 && typ == typeBytes:
+			v = Value{Type: KVList, raw: val.b}
+		case num == 7 && typ == typeBytes:
+			v = Value{Type: Bytes, raw: val.b}
+		}
+	}
+	return v, nil
+}
+
+// Attr is one attribute.
+type Attr struct {
+	Key   string // a view: copy it with strings.Clone to keep it
+	Value Value
+}
+
+// Attrs are the attributes of a resource, scope, span, event or log record.
+type Attrs []Attr
+
+// Get returns the first attribute with that key, or an empty value.
+func (a Attrs) Get(key string) Value {
+	for i := range a {
+		if a[i].Key == key {
+			return a[i].Value
+		}
+	}
+	return Value{}
+}
+
+func appendAttr(a Attrs, b []byte) (Attrs, error) {
+	if len(a) >= MaxAttrs {
+		return a, ErrTooMany
+	}
+	var at Attr
+	for len(b) > 0 {
+		num, typ, val, rest, err := next(b)
+		if err != nil {
+			return a, err
+		}
+		b = rest
+		switch {
+		case num == 1 && typ == typeBytes:
+			at.Key = view(val.b)
+		case num == 2 && typ == typeBytes:
+			if at.Value, err = parseValue(val.b); err != nil {
+				return a, err
+			}
+		}
+	}
+	return append(a, at), nil
+}
+
+// view makes a string of bytes that outlive it: keys live as long as the request's buffer.
+func view(b []byte) string {
+	return unsafe.String(unsafe.SliceData(b), len(b))
+}
