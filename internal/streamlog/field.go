@@ -140,6 +140,13 @@ func flag[T any](key string, at func(*T) *bool) field[T] {
 	}
 }
 
+// boolean is a flag that is written whether set or not, for where absent and false differ to a sender.
+func boolean[T any](key string, at func(*T) *bool) field[T] {
+	f := flag(key, at)
+	f.put = func(key string, r *T, m pcommon.Map) { m.PutBool(key, *at(r)) }
+	return f
+}
+
 func strs[T any](key string, at func(*T) *[]string) field[T] {
 	return field[T]{
 		key: key,

@@ -23,6 +23,8 @@ const (
 	KeyTenant    = "fermata.tenant"
 	KeyRequestID = "fermata.request_id"
 	KeyText      = "fermata.chunks.text"
+	KeySeq       = "fermata.seq"
+	KeyFinal     = "fermata.final" // written true or false; a foreign record with neither this nor KeySeq is whole
 )
 
 func target[T any](at func(*T) *wire.Target) []field[T] {
@@ -153,8 +155,8 @@ var streamTable = newTable(concat([]field[stream]{
 	str("fermata.tier", func(s *stream) *wire.Tier { return &s.Tier }),
 	num("fermata.attempt", func(s *stream) *uint32 { return &s.Attempt }),
 	str("fermata.emitter", func(s *stream) *string { return &s.Emitter }),
-	num("fermata.seq", func(s *stream) *uint32 { return &s.Seq }),
-	flag("fermata.final", func(s *stream) *bool { return &s.Final }),
+	num(KeySeq, func(s *stream) *uint32 { return &s.Seq }),
+	boolean(KeyFinal, func(s *stream) *bool { return &s.Final }),
 	str("fermata.route", func(s *stream) *string { return &s.Route }),
 	str("fermata.app", func(s *stream) *string { return &s.App }),
 	str("cloud.region", func(s *stream) *string { return &s.Region }),
@@ -175,6 +177,7 @@ var streamTable = newTable(concat([]field[stream]{
 	opt("fermata.prefill_us", func(s *stream) *wire.Opt[int64] { return &s.PrefillUS }),
 	opt("fermata.decode_us", func(s *stream) *wire.Opt[int64] { return &s.DecodeUS }),
 	num("fermata.started_at", func(s *stream) *int64 { return &s.StartedAt }),
+	flag("fermata.start_unknown", func(s *stream) *bool { return &s.StartUnknown }),
 	opt("fermata.headers_us", func(s *stream) *wire.Opt[int64] { return &s.HeadersUS }),
 	opt("fermata.end_us", func(s *stream) *wire.Opt[int64] { return &s.EndUS }),
 	opt("fermata.observed_us", func(s *stream) *wire.Opt[int64] { return &s.ObservedUS }),

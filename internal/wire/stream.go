@@ -48,9 +48,12 @@ type Stream struct {
 	PrefillUS Opt[int64]
 	DecodeUS  Opt[int64]
 
-	StartedAt int64      // instant the tier got the request (tap: sent it upstream)
-	HeadersUS Opt[int64] // offset of the response headers (TTFB)
-	EndUS     Opt[int64] // offset of the stream's end; absent while it runs
+	StartedAt int64 // instant the tier got the request (tap: sent it upstream)
+	// StartUnknown says that StartedAt is the first chunk's own time, because the emitter doesn't tell when the
+	// request began: gaps hold, TTFT and TTFA aren't known.
+	StartUnknown bool
+	HeadersUS    Opt[int64] // offset of the response headers (TTFB)
+	EndUS        Opt[int64] // offset of the stream's end; absent while it runs
 	// ObservedUS is the offset up to which the emitter watched the stream: silence after the last chunk is
 	// known to have lasted at least to here. Absent: up to the last chunk.
 	ObservedUS Opt[int64]
