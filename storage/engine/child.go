@@ -41,13 +41,12 @@ func runChild(args []string) int {
 		return exitUsage
 	}
 	debug.SetGCPercent(-1) // nothing is allocated from here on; the collector's threads have no business here
-	go func() {
-		// The parent holds the other end and never writes. The kernel sends SIGKILL as well (Pdeathsig); this is for
-		// the window before that is armed. os.Exit does not run the library's destructors: to ClickHouse this is a
-		// crash, and what it acknowledged survives one.
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		os.Exit(exitOrphan)
-	}()
+	parent, leave, err := replaceStdin()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "start engine: %v\n", err)
+		return exitFailed
+	}
+	go watchParent(parent, leave)
 	lib, err := purego.Dlopen(args[1], purego.RTLD_NOW|purego.RTLD_GLOBAL)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "load engine: %v\n", err)
@@ -75,6 +74,17 @@ func runChild(args []string) int {
 		return exitFailed
 	}
 	return exitEnded
+}
+
+// watchParent waits for the parent's byte, which asks for a clean end, or for the end of the pipe: the parent is gone.
+// The kernel sends SIGKILL then as well (Pdeathsig); this is for the window before that is armed. os.Exit does not run
+// the library's destructors: to ClickHouse this is a crash, and what it acknowledged survives one.
+func watchParent(parent *os.File, leave func()) {
+	if n, _ := parent.Read(make([]byte, 1)); n > 0 {
+		go leave()
+	}
+	_, _ = io.Copy(io.Discard, parent)
+	os.Exit(exitOrphan)
 }
 
 const entryPoint = "query_stable_v2"

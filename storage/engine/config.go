@@ -92,8 +92,11 @@ func (c *Config) Validate() error {
 		key string
 		v   time.Duration
 	}{
-		{"start_timeout", c.StartTimeout}, {"stop_timeout", c.StopTimeout}, {"probe_interval", c.ProbeInterval},
-		{"hang_timeout", c.HangTimeout}, {"restart_backoff_max", c.RestartBackoffMax},
+		{"start_timeout", c.StartTimeout},
+		{"stop_timeout", c.StopTimeout},
+		{"probe_interval", c.ProbeInterval},
+		{"hang_timeout", c.HangTimeout},
+		{"restart_backoff_max", c.RestartBackoffMax},
 	} {
 		if d.v <= 0 {
 			bad("%s: %s is not positive", d.key, d.v)

@@ -14,7 +14,7 @@ import (
 // child is one run of the engine's process.
 type child struct {
 	cmd    *exec.Cmd
-	stdin  io.Closer // the child ends when it is closed
+	stdin  io.WriteCloser // a byte asks the child to end; closing it ends it at once
 	out    *tail
 	exited chan struct{} // closed after wait
 	status error         // of Wait; valid after exited
@@ -38,6 +38,7 @@ func (e *Engine) spawn() (*child, error) {
 	}
 	args := []string{
 		childCommand, e.lib,
+		"--interactive", // see replaceStdin
 		"--config-file=" + e.cfg.path("config.xml"),
 		"--path=" + e.cfg.storeDir(),
 		"--listen_host=127.0.0.1",

@@ -235,6 +235,8 @@ func (e *Engine) end(c *child, wasReady bool) error {
 		defer cancel()
 		// The start-up query is what keeps the engine there; it alone has no user's name.
 		if err := e.probe.Exec(ctx, "KILL QUERY WHERE user = '' ASYNC"); err == nil {
+			_ = e.probe.Close()               // it would be waited for
+			_, _ = c.stdin.Write([]byte{'q'}) // fails only when the child is gone already
 			select {
 			case <-c.exited:
 				return nil
@@ -285,7 +287,9 @@ func (e *Engine) HTTPAddr() string {
 func (e *Engine) DSN(database string) string { return e.dsn(UserFermata, e.creds.Fermata, database) }
 
 // ReaderDSN returns the data source name of a database for the read-only user. It holds the password.
-func (e *Engine) ReaderDSN(database string) string { return e.dsn(UserReader, e.creds.Reader, database) }
+func (e *Engine) ReaderDSN(database string) string {
+	return e.dsn(UserReader, e.creds.Reader, database)
+}
 
 func (e *Engine) dsn(user, password, database string) string {
 	u := url.URL{Scheme: "clickhouse", User: url.UserPassword(user, password), Host: e.Addr(), Path: "/" + database}
