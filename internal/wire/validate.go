@@ -125,6 +125,18 @@ func (c *checker) optInstant(field string, us int64) {
 	}
 }
 
+// pageInstant checks an instant of a page's wall clock, which may be wrong by years but not by a power of
+// a thousand.
+func (c *checker) pageInstant(field string, us int64) {
+	const maxInstant = int64(1) << 53 // about the year 2255
+	switch {
+	case us < 0 || us > maxInstant:
+		c.fail(field, "is out of range (%d); want microseconds since 1970-01-01", us)
+	case us < maxInstant/1000 && us*1000 >= c.lim.OldestUS && us*1000 <= c.now+c.lim.MaxFuture.Microseconds():
+		c.fail(field, "looks like milliseconds (%d); want microseconds since 1970-01-01", us)
+	}
+}
+
 func roundUS(us int64) time.Duration {
 	return (time.Duration(us) * time.Microsecond).Round(time.Second)
 }
@@ -236,10 +248,20 @@ func (s *Stream) Validate(now time.Time, lim Limits) error {
 		c.fail("attempt", "is %d; want 1 to 1000", s.Attempt)
 	}
 	for _, f := range [...]struct{ name, v string }{
-		{"emitter", s.Emitter}, {"provider", s.Provider}, {"deployment", s.Deployment}, {"model", s.Model},
-		{"model_version", s.ModelVersion}, {"route", s.Route}, {"app", s.App}, {"region", s.Region},
-		{"cache_level", s.CacheLevel}, {"cache_key_version", s.CacheKeyVersion}, {"finish_reason", s.FinishReason},
-		{"stop_reason", s.StopReason}, {"error", s.ErrorType}, {"response_id", s.ResponseID},
+		{"emitter", s.Emitter},
+		{"provider", s.Provider},
+		{"deployment", s.Deployment},
+		{"model", s.Model},
+		{"model_version", s.ModelVersion},
+		{"route", s.Route},
+		{"app", s.App},
+		{"region", s.Region},
+		{"cache_level", s.CacheLevel},
+		{"cache_key_version", s.CacheKeyVersion},
+		{"finish_reason", s.FinishReason},
+		{"stop_reason", s.StopReason},
+		{"error", s.ErrorType},
+		{"response_id", s.ResponseID},
 		{"reported.definition", s.Reported.Definition},
 	} {
 		c.str(f.name, f.v)
@@ -254,9 +276,15 @@ func (s *Stream) Validate(now time.Time, lim Limits) error {
 		name string
 		v    Opt[int64]
 	}{
-		{"prompt_tokens", s.PromptTokens}, {"output_tokens", s.OutputTokens}, {"reasoning_tokens", s.ReasoningTokens},
-		{"cached_tokens", s.CachedTokens}, {"chunk_size", s.ChunkSize}, {"max_num_batched_tokens", s.MaxNumBatchedTokens},
-		{"speculative.draft", s.SpecDraft}, {"speculative.accepted", s.SpecAccepted}, {"batch_size", s.BatchSize},
+		{"prompt_tokens", s.PromptTokens},
+		{"output_tokens", s.OutputTokens},
+		{"reasoning_tokens", s.ReasoningTokens},
+		{"cached_tokens", s.CachedTokens},
+		{"chunk_size", s.ChunkSize},
+		{"max_num_batched_tokens", s.MaxNumBatchedTokens},
+		{"speculative.draft", s.SpecDraft},
+		{"speculative.accepted", s.SpecAccepted},
+		{"batch_size", s.BatchSize},
 	} {
 		c.count(f.name, f.v)
 	}
@@ -264,10 +292,17 @@ func (s *Stream) Validate(now time.Time, lim Limits) error {
 		name string
 		v    Opt[int64]
 	}{
-		{"queue_us", s.QueueUS}, {"prefill_us", s.PrefillUS}, {"decode_us", s.DecodeUS}, {"headers_us", s.HeadersUS},
-		{"end_us", s.EndUS}, {"observed_us", s.ObservedUS}, {"reported.ttft_us", s.Reported.TTFTUS},
-		{"reported.ttfa_us", s.Reported.TTFAUS}, {"reported.itl_mean_us", s.Reported.ITLMeanUS},
-		{"reported.tpot_us", s.Reported.TPOTUS}, {"reported.e2e_us", s.Reported.E2EUS},
+		{"queue_us", s.QueueUS},
+		{"prefill_us", s.PrefillUS},
+		{"decode_us", s.DecodeUS},
+		{"headers_us", s.HeadersUS},
+		{"end_us", s.EndUS},
+		{"observed_us", s.ObservedUS},
+		{"reported.ttft_us", s.Reported.TTFTUS},
+		{"reported.ttfa_us", s.Reported.TTFAUS},
+		{"reported.itl_mean_us", s.Reported.ITLMeanUS},
+		{"reported.tpot_us", s.Reported.TPOTUS},
+		{"reported.e2e_us", s.Reported.E2EUS},
 	} {
 		c.offset(f.name, f.v, lim.MaxOffset)
 	}
@@ -332,11 +367,21 @@ func (g *Gateway) Validate(now time.Time, lim Limits) error {
 	c.id("request_id", g.RequestID)
 	c.id("tenant", g.Tenant)
 	for _, f := range [...]struct{ name, v string }{
-		{"emitter", g.Emitter}, {"provider", g.Provider}, {"deployment", g.Deployment}, {"model", g.Model},
-		{"model_version", g.ModelVersion}, {"route", g.Route}, {"app", g.App}, {"region", g.Region},
-		{"cache_result", g.CacheResult}, {"route_decision.policy", g.RouteDecision.Policy},
-		{"route_decision.chosen", g.RouteDecision.Chosen}, {"route_decision.reason", g.RouteDecision.Reason},
-		{"error", g.ErrorType}, {"response_id", g.ResponseID}, {"reported.definition", g.Reported.Definition},
+		{"emitter", g.Emitter},
+		{"provider", g.Provider},
+		{"deployment", g.Deployment},
+		{"model", g.Model},
+		{"model_version", g.ModelVersion},
+		{"route", g.Route},
+		{"app", g.App},
+		{"region", g.Region},
+		{"cache_result", g.CacheResult},
+		{"route_decision.policy", g.RouteDecision.Policy},
+		{"route_decision.chosen", g.RouteDecision.Chosen},
+		{"route_decision.reason", g.RouteDecision.Reason},
+		{"error", g.ErrorType},
+		{"response_id", g.ResponseID},
+		{"reported.definition", g.Reported.Definition},
 	} {
 		c.str(f.name, f.v)
 	}
@@ -346,8 +391,11 @@ func (g *Gateway) Validate(now time.Time, lim Limits) error {
 		name string
 		v    int64
 	}{
-		{"upstream_sent_at", g.UpstreamSentAt}, {"first_byte_at", g.FirstByteAt}, {"last_byte_at", g.LastByteAt},
-		{"cancelled_at", g.CancelledAt}, {"upstream_closed_at", g.UpstreamClosedAt},
+		{"upstream_sent_at", g.UpstreamSentAt},
+		{"first_byte_at", g.FirstByteAt},
+		{"last_byte_at", g.LastByteAt},
+		{"cancelled_at", g.CancelledAt},
+		{"upstream_closed_at", g.UpstreamClosedAt},
 	} {
 		c.optInstant(f.name, f.v)
 	}
@@ -355,8 +403,12 @@ func (g *Gateway) Validate(now time.Time, lim Limits) error {
 		name string
 		v    Opt[int64]
 	}{
-		{"queue_wait_us", g.QueueWaitUS}, {"cache_lookup_us", g.CacheLookupUS}, {"route_decision_us", g.RouteDecisionUS},
-		{"overhead_us", g.OverheadUS}, {"reported.ttft_us", g.Reported.TTFTUS}, {"reported.e2e_us", g.Reported.E2EUS},
+		{"queue_wait_us", g.QueueWaitUS},
+		{"cache_lookup_us", g.CacheLookupUS},
+		{"route_decision_us", g.RouteDecisionUS},
+		{"overhead_us", g.OverheadUS},
+		{"reported.ttft_us", g.Reported.TTFTUS},
+		{"reported.e2e_us", g.Reported.E2EUS},
 	} {
 		c.offset(f.name, f.v, lim.MaxOffset)
 	}
@@ -364,8 +416,12 @@ func (g *Gateway) Validate(now time.Time, lim Limits) error {
 		name string
 		v    Opt[int64]
 	}{
-		{"retries", g.Retries}, {"fallbacks", g.Fallbacks}, {"in_flight", g.InFlight}, {"queue_depth", g.QueueDepth},
-		{"prompt_tokens", g.PromptTokens}, {"output_tokens", g.OutputTokens},
+		{"retries", g.Retries},
+		{"fallbacks", g.Fallbacks},
+		{"in_flight", g.InFlight},
+		{"queue_depth", g.QueueDepth},
+		{"prompt_tokens", g.PromptTokens},
+		{"output_tokens", g.OutputTokens},
 	} {
 		c.count(f.name, f.v)
 	}
@@ -399,17 +455,28 @@ func (g *Gateway) Validate(now time.Time, lim Limits) error {
 
 // Validate checks the record against the limits. The page's own wall clock may be wrong by any amount, so
 // its instants are only bounded in size; offsets are checked in full.
-func (r *Client) Validate(_ time.Time, lim Limits) error {
-	c := &checker{lim: lim}
+func (r *Client) Validate(now time.Time, lim Limits) error {
+	c := &checker{now: now.UnixMicro(), lim: lim}
 	if r.RequestID != "" {
 		c.id("request_id", r.RequestID)
 	}
 	c.id("tenant", r.Tenant)
 	for _, f := range [...]struct{ name, v string }{
-		{"session_id", r.SessionID}, {"page", r.Page}, {"app", r.App}, {"release", r.Release}, {"browser", r.Browser},
-		{"os", r.OS}, {"device", r.Device}, {"country", r.Country}, {"content_kind", r.ContentKind},
-		{"protocol", r.Protocol}, {"paint_source", r.PaintSource}, {"connection.type", r.ConnType},
-		{"error", r.ErrorType}, {"finish_reason", r.FinishReason}, {"response_id", r.ResponseID},
+		{"session_id", r.SessionID},
+		{"page", r.Page},
+		{"app", r.App},
+		{"release", r.Release},
+		{"browser", r.Browser},
+		{"os", r.OS},
+		{"device", r.Device},
+		{"country", r.Country},
+		{"content_kind", r.ContentKind},
+		{"protocol", r.Protocol},
+		{"paint_source", r.PaintSource},
+		{"connection.type", r.ConnType},
+		{"error", r.ErrorType},
+		{"finish_reason", r.FinishReason},
+		{"response_id", r.ResponseID},
 	} {
 		c.str(f.name, f.v)
 	}
@@ -417,20 +484,21 @@ func (r *Client) Validate(_ time.Time, lim Limits) error {
 		c.fail("session_id", "is missing; a record needs a session_id or a request_id")
 	}
 	c.queryType(r.QueryType)
-	const maxInstant = int64(1) << 53 // about the year 2255
-	if r.TimeOrigin < 0 || r.TimeOrigin > maxInstant {
-		c.fail("clock.time_origin", "is out of range (%d); want microseconds since 1970-01-01", r.TimeOrigin)
-	}
-	if r.WallNow < 0 || r.WallNow > maxInstant {
-		c.fail("clock.wall_now", "is out of range (%d); want microseconds since 1970-01-01", r.WallNow)
-	}
+	c.pageInstant("clock.time_origin", r.TimeOrigin)
+	c.pageInstant("clock.wall_now", r.WallNow)
 	for _, f := range [...]struct {
 		name string
 		v    Opt[int64]
 	}{
-		{"clock.now", r.ClockNow}, {"submit_at", r.Submit}, {"first_feedback_at", r.FirstFeedback},
-		{"request_sent_at", r.RequestSent}, {"headers_at", r.Headers}, {"first_meaningful_paint_at", r.FirstPaint},
-		{"aborted_at", r.Aborted}, {"done_at", r.Done}, {"closed_at", r.Closed},
+		{"clock.now", r.ClockNow},
+		{"submit_at", r.Submit},
+		{"first_feedback_at", r.FirstFeedback},
+		{"request_sent_at", r.RequestSent},
+		{"headers_at", r.Headers},
+		{"first_meaningful_paint_at", r.FirstPaint},
+		{"aborted_at", r.Aborted},
+		{"done_at", r.Done},
+		{"closed_at", r.Closed},
 	} {
 		c.offset(f.name, f.v, lim.MaxPageAge)
 	}
@@ -441,8 +509,12 @@ func (r *Client) Validate(_ time.Time, lim Limits) error {
 		name string
 		v    Opt[int64]
 	}{
-		{"connection.rtt", r.ConnRTTMS}, {"connection.downlink", r.ConnDownlinkKb}, {"reconnects", r.Reconnects},
-		{"lost_beacons", r.LostBeacons}, {"bytes_total", r.BytesTotal}, {"attempt", r.Attempt},
+		{"connection.rtt", r.ConnRTTMS},
+		{"connection.downlink", r.ConnDownlinkKb},
+		{"reconnects", r.Reconnects},
+		{"lost_beacons", r.LostBeacons},
+		{"bytes_total", r.BytesTotal},
+		{"attempt", r.Attempt},
 	} {
 		c.count(f.name, f.v)
 	}
