@@ -1,0 +1,62 @@
+package streams
+
+import (
+	"slices"
+
+	"github.com/fermata-io/fermata/internal/wire"
+	"github.com/fermata-io/fermata/storage/table"
+)
+
+// ComputeScalars computes what is stored beside the arrays of one stream or segment. It looks at this record
+// alone: the gap between two segments belongs to neither and is added by whoever joins them.
+func ComputeScalars(s *wire.Stream) Scalars {
+	c := &s.Chunks
+	out := Scalars{NChunks: uint32(c.Len())} //nolint:gosec // a count
+	if len(c.Tokens) > 0 {
+		out.ChunkTokens.OK = true
+		for _, t := range c.Tokens {
+			out.ChunkTokens.V += uint64(t)
+		}
+	}
+	gaps := make([]uint32, 0, max(0, c.Len()-1))
+	last := int64(0)
+	for i, t := range c.T {
+		if !c.ContentBearing(i) {
+			continue
+		}
+		if len(c.Bytes) > 0 {
+			out.ContentBytes += uint64(c.Bytes[i])
+		}
+		if out.NContent == 0 {
+			out.FirstUS = table.Some(uint64(t)) //nolint:gosec // never negative
+		} else {
+			gap := uint32(t - last) //nolint:gosec // below MaxGapUS, or several of them in a row
+			if t-last > wire.MaxGapUS {
+				gap = wire.MaxGapUS
+			}
+			gaps = append(gaps, gap)
+			if gap > out.MaxGapUS {
+				out.MaxGapUS, out.MaxGapChunk = gap, out.NContent
+			}
+		}
+		if !out.AnswerUS.OK && c.KindAt(i) == wire.KindContent {
+			out.AnswerUS = table.Some(uint64(t)) //nolint:gosec // never negative
+		}
+		out.NContent++
+		last = t
+	}
+	if out.NContent > 0 {
+		out.LastUS = table.Some(uint64(last)) //nolint:gosec // never negative
+	}
+	if len(gaps) > 0 {
+		slices.Sort(gaps)
+		out.P50GapUS, out.P99GapUS = nearestRank(gaps, 50), nearestRank(gaps, 99)
+	}
+	return out
+}
+
+// nearestRank returns the p-th percentile of sorted values: the smallest value with at least p % of all at or
+// below it.
+func nearestRank(sorted []uint32, p int) uint32 {
+	return sorted[(len(sorted)*p+99)/100-1]
+}

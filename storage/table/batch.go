@@ -1,0 +1,58 @@
+package table
+
+import (
+	"reflect"
+
+	"github.com/ClickHouse/ch-go/proto"
+)
+
+// Batch gathers rows column by column. It is not for concurrent use; a Batch may be used again after Reset.
+type Batch[R any] struct {
+	t    *Table[R]
+	bufs []buffer
+	rows int
+}
+
+// NewBatch makes an empty batch.
+func (t *Table[R]) NewBatch() *Batch[R] {
+	b := &Batch[R]{t: t, bufs: make([]buffer, len(t.cols))}
+	for i, c := range t.cols {
+		b.bufs[i] = c.make()
+	}
+	return b
+}
+
+// Append copies one row into the batch; the row's slices may be used again afterwards.
+func (b *Batch[R]) Append(row *R) {
+	v := reflect.ValueOf(row).Elem()
+	for i := range b.bufs {
+		b.bufs[i].add(v.FieldByIndex(b.t.cols[i].field))
+	}
+	b.rows++
+}
+
+// Len returns the number of rows.
+func (b *Batch[R]) Len() int { return b.rows }
+
+// Reset empties the batch and keeps its memory.
+func (b *Batch[R]) Reset() {
+	for i := range b.bufs {
+		b.bufs[i].col.Reset()
+	}
+	b.rows = 0
+}
+
+// Table returns the table's name, without a database.
+func (b *Batch[R]) Table() string { return b.t.name }
+
+// InsertSQL is the body of the query that Input belongs to.
+func (b *Batch[R]) InsertSQL() string { return b.t.InsertSQL() }
+
+// Input returns the columns for ch.Query.Input. It stays valid until the next Append or Reset.
+func (b *Batch[R]) Input() proto.Input {
+	in := make(proto.Input, len(b.bufs))
+	for i, c := range b.t.cols {
+		in[i] = proto.InputColumn{Name: c.name, Data: b.bufs[i].col}
+	}
+	return in
+}
