@@ -10,7 +10,7 @@ type jsonState struct {
 	escape  bool // behind a backslash in it
 	newline bool // the last byte ended a line (NDJSON)
 	skip    bool // the value is too long and not kept
-	scalar  bool // inside a bare word or number at depth 0
+	garbage bool // the rest of the line is skipped
 }
 
 func (p *Parser) writeJSON(b []byte) {
@@ -20,14 +20,7 @@ func (p *Parser) writeJSON(b []byte) {
 	for i := 0; i < len(b); {
 		c := b[i]
 		if lines && s.newline && s.depth > 0 && c == '{' {
-			// A line starts a new value though the one before was not closed: it was cut off.
-			p.buf = recycle(p.buf)
-			s.depth, s.inStr, s.escape = 0, false, false
-			if !s.skip {
-				p.info.Frames++
-				p.malformed()
-			}
-			s.skip = false
+			p.cutOff(i - start)
 		}
 		s.newline = c == '\n'
 		switch {
@@ -60,6 +53,21 @@ func (p *Parser) writeJSON(b []byte) {
 	}
 }
 
+// cutOff drops a value that was not closed though a new one starts on a line of its own; n bytes of it came last.
+func (p *Parser) cutOff(n int) {
+	s := &p.json
+	switch {
+	case s.skip:
+	case len(p.buf)+n > p.opt.MaxEventBytes:
+		p.oversized()
+	default:
+		p.info.Frames++
+		p.malformed()
+	}
+	s.depth, s.inStr, s.escape, s.skip = 0, false, false, false
+	p.buf = recycle(p.buf)
+}
+
 // inString goes on to the end of the string, or to the next thing that matters in it, and returns how far.
 func (p *Parser) inString(b []byte) int {
 	s := &p.json
@@ -79,29 +87,28 @@ func (p *Parser) inString(b []byte) int {
 	return len(b)
 }
 
-// between reads what stands between values and returns the index to go on at.
+// between reads what stands between values and returns the index to go on at. A bare word, number or string is
+// no frame of any dialect: it is counted as one malformed frame, and reading goes on with the next line.
 func (p *Parser) between(b []byte, i int) int {
 	s := &p.json
-	switch b[i] {
-	case ' ', '\t', '\r', '\n', ',', ']', 0x1e:
-		s.scalar = false
-	case '[':
-		s.scalar = false
-	case '{':
-		s.scalar = false
-		s.depth = 1
-	default: // a bare word, number or string is no frame of any dialect
-		if !s.scalar {
-			s.scalar = true
-			p.info.Frames++
-			p.malformed()
+	if !s.garbage {
+		switch b[i] {
+		case ' ', '\t', '\r', '\n', ',', '[', ']', 0x1e:
+			return i + 1
+		case '{':
+			s.depth = 1
+			return i + 1
 		}
-		if n := bytes.IndexByte(b[i:], '\n'); n >= 0 {
-			return i + n
-		}
+		s.garbage = true
+		p.info.Frames++
+		p.malformed()
+	}
+	n := bytes.IndexByte(b[i:], '\n')
+	if n < 0 {
 		return len(b)
 	}
-	return i + 1
+	s.garbage = false
+	return i + n + 1
 }
 
 func (p *Parser) complete(b []byte) {

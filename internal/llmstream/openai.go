@@ -100,14 +100,22 @@ func (p *Parser) openAIChoice(c *choice, completion wire.Opt[int64], hasUsage bo
 		p.emit(k).Choice = idx
 	}
 	first := &p.ev[start]
-	if n, ok := p.chunkTokens(c, idx, completion, bearing, whole); ok {
+	sum, logged, exact := logprobs(c.logprobs)
+	if logged > 0 {
+		first.Logprob, first.LogprobKnown = sum, true
+	}
+	if !exact {
+		logged = 0
+	}
+	if whole {
+		if p.info.Choices == 1 {
+			p.wholeTokens(start)
+		}
+	} else if n, ok := p.chunkTokens(c, idx, completion, logged, bearing); ok {
 		first.Tokens, first.TokensKnown = n, true
 		for i := start + 1; i < len(p.ev); i++ {
 			p.ev[i].TokensKnown = true
 		}
-	}
-	if sum, n, _ := logprobs(c.logprobs); n > 0 {
-		first.Logprob, first.LogprobKnown = sum, true
 	}
 	return true
 }
@@ -234,20 +242,14 @@ func member(r raw, key string) raw {
 }
 
 // chunkTokens tells how many tokens one choice of a frame brings: by token ids, by the difference of
-// continuous usage, by the number of log-probabilities.
-func (p *Parser) chunkTokens(c *choice, idx uint16, completion wire.Opt[int64], bearing, whole bool) (uint32, bool) {
+// continuous usage, by the number of log-probabilities (logged).
+func (p *Parser) chunkTokens(c *choice, idx uint16, completion wire.Opt[int64], logged uint32, bearing bool) (uint32, bool) {
 	if c.tokenIDs.array() {
 		n := uint32(0)
 		for e := list(c.tokenIDs); e.next(); {
 			n++
 		}
 		return n, true
-	}
-	if whole || bearing && c.text.str() && c.finish.str() && p.continuous == unknown && p.info.Frames == 1 {
-		if completion.OK && p.info.Choices == 1 {
-			return clampU32(completion.V), true
-		}
-		return 0, false
 	}
 	if bearing && p.continuous == unknown {
 		p.continuous = no
@@ -261,10 +263,7 @@ func (p *Parser) chunkTokens(c *choice, idx uint16, completion wire.Opt[int64], 
 		p.prevTokens[idx] = max(prev, total)
 		return max(prev, total) - prev, true
 	}
-	if _, n, exact := logprobs(c.logprobs); n > 0 && exact {
-		return n, true
-	}
-	return 0, false
+	return logged, logged > 0
 }
 
 func clampU32(n int64) uint32 {

@@ -2,7 +2,6 @@ package llmstream
 
 import (
 	"bytes"
-	"strings"
 
 	"github.com/fermata-io/fermata/internal/wire"
 )
@@ -61,7 +60,7 @@ func (p *Parser) Reset(opt Options, sink func(*Event)) {
 	*p = Parser{
 		sink: sink, opt: opt, hint: DialectOfPath(opt.Path), declare: FramingOfContentType(opt.ContentType),
 		sniff: p.sniff[:0], buf: p.buf[:0], ev: p.ev[:0], scratch: p.scratch[:0],
-		sse: sseState{data: p.sse.data[:0]},
+		sse: sseState{own: p.sse.own[:0]},
 	}
 	p.info.Framing = opt.Framing
 	p.info.Dialect = DialectUnknown
@@ -118,11 +117,6 @@ func (p *Parser) Opaque() {
 
 // Close tells that the body ended. An SSE event without its final blank line is still read.
 func (p *Parser) Close() {
-	if p.info.Framing == FramingUnknown && len(p.sniff) > 0 {
-		p.info.Framing = p.guess('x')
-		p.feed(p.sniff)
-		p.sniff = p.sniff[:0]
-	}
 	switch p.info.Framing {
 	case FramingSSE:
 		p.closeSSE()
@@ -134,6 +128,11 @@ func (p *Parser) Close() {
 	p.buf = p.buf[:0]
 }
 
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
+// maxLead is how much white space may stand in front of an answer.
+const maxLead = 1024
+
 // detect settles the framing by the first byte that is neither byte order mark nor white space, and returns
 // the bytes to go on with.
 func (p *Parser) detect(b []byte) []byte {
@@ -141,33 +140,25 @@ func (p *Parser) detect(b []byte) []byte {
 		p.sniff = append(p.sniff, b...)
 		b = p.sniff
 	}
-	const bom = "\xef\xbb\xbf"
-	rest := b
+	i := 0
+	if bytes.HasPrefix(b, byteOrderMark) {
+		i = len(byteOrderMark)
+	}
+	for i < len(b) && (b[i] == 0x1e || skipSpace(b, i) > i) {
+		i++
+	}
 	switch {
-	case bytes.HasPrefix(rest, []byte(bom)):
-		rest = rest[len(bom):]
-	case len(rest) < len(bom) && strings.HasPrefix(bom, string(rest)):
-		return p.later(b)
-	}
-	i := skipSpace(rest, 0)
-	for i < len(rest) && rest[i] == 0x1e {
-		i = skipSpace(rest, i+1)
-	}
-	if i == len(rest) {
-		if len(rest) > 64 { // nothing but white space: no need to keep it
-			rest = rest[len(rest)-1:]
+	case i > maxLead:
+		p.info.Framing = FramingIgnored
+		return nil
+	case i == len(b), b[i] == 0xef && i == 0 && len(b) < 3:
+		if len(p.sniff) == 0 {
+			p.sniff = append(p.sniff, b...)
 		}
-		return p.later(rest)
+		return nil
 	}
-	p.info.Framing = p.guess(rest[i])
-	return rest[i:]
-}
-
-func (p *Parser) later(b []byte) []byte {
-	if len(p.sniff) == 0 || &b[0] != &p.sniff[0] {
-		p.sniff = append(p.sniff[:0:0], b...)
-	}
-	return nil
+	p.info.Framing = p.guess(b[i])
+	return b[i:]
 }
 
 func (p *Parser) guess(first byte) Framing {

@@ -82,6 +82,9 @@ func skipString(b []byte, i int) int {
 	}
 }
 
+// structural marks the bytes that matter in a value that is skipped.
+var structural = [256]bool{'"': true, '{': true, '}': true, '[': true, ']': true}
+
 // skipValue returns the index behind the value that starts at i, or -1. Inside a value that nobody reads only
 // strings and the balance of brackets are checked.
 func skipValue(b []byte, i int) int {
@@ -93,7 +96,13 @@ func skipValue(b []byte, i int) int {
 		return skipString(b, i)
 	case c == '{' || c == '[':
 		depth := 0
-		for i < len(b) {
+		for {
+			for i < len(b) && !structural[b[i]] {
+				i++
+			}
+			if i == len(b) {
+				return -1
+			}
 			switch b[i] {
 			case '"':
 				if i = skipString(b, i); i < 0 {
@@ -109,7 +118,6 @@ func skipValue(b []byte, i int) int {
 			}
 			i++
 		}
-		return -1
 	case c == 't':
 		return skipWord(b, i, "true")
 	case c == 'f':

@@ -20,7 +20,8 @@ const (
 type sseState struct {
 	data    []byte    // data of the event so far; points into the caller's memory until Write returns
 	has     bool      // a data field was seen
-	owned   bool      // data is this parser's own memory
+	own     []byte    // memory for data that the caller's can't hold
+	owned   bool      // data lies in own
 	name    eventName // of the event field
 	skipLF  bool      // the last byte was a CR that ended a line
 	inLine  bool      // buf holds the start of a line
@@ -74,9 +75,15 @@ func (p *Parser) writeSSE(b []byte) {
 		}
 	}
 	if s.has && !s.owned { // the input is the caller's: keep the data of an event that goes on
-		s.data = append([]byte(nil), s.data...)
-		s.owned = true
+		p.ownData(s.data)
 	}
+}
+
+// ownData makes v the event's data, in the parser's own memory.
+func (p *Parser) ownData(v []byte) {
+	s := &p.sse
+	s.own = append(s.own[:0], v...)
+	s.data, s.owned = s.own, true
 }
 
 func (p *Parser) partialLine(b []byte) {
@@ -96,10 +103,8 @@ func (p *Parser) partialLine(b []byte) {
 
 // tooLong drops the event that is being read.
 func (p *Parser) tooLong() {
-	p.sse.bad = true
-	p.sse.data = nil
-	p.sse.owned = false
-	p.sse.has = false
+	s := &p.sse
+	s.bad, s.has, s.data, s.owned, s.own = true, false, nil, false, nil
 }
 
 // line reads one whole line; passing tells that its memory will be used again.
@@ -130,15 +135,16 @@ func (p *Parser) line(l []byte, passing bool) {
 			p.tooLong()
 		case !s.has:
 			if s.has = true; passing {
-				s.data, s.owned = append([]byte(nil), v...), true
+				p.ownData(v)
 			} else {
 				s.data, s.owned = v, false
 			}
 		default:
 			if !s.owned {
-				s.data, s.owned = append(make([]byte, 0, len(s.data)+len(v)+1), s.data...), true
+				p.ownData(s.data)
 			}
-			s.data = append(append(s.data, '\n'), v...)
+			s.own = append(append(s.own, '\n'), v...)
+			s.data = s.own
 		}
 	case "event":
 		switch string(v) {
@@ -178,6 +184,7 @@ func (p *Parser) dispatch() {
 	default:
 		p.value(data)
 	}
+	s.own = recycle(s.own)
 }
 
 func jsonLike(b []byte) bool {
