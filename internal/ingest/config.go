@@ -83,17 +83,17 @@ func NewDefaultConfig(endpoint string) Config {
 // Enabled reports whether the endpoint is to be served.
 func (c *Config) Enabled() bool { return c.Ingest != nil || c.HTTP.HasValue() }
 
-// Validate joins every problem, each with its key.
-func (c *Config) Validate() error {
+// Check joins every problem, each with its key. It is for the Validate of the configuration that Config is
+// part of.
+func (c *Config) Check() error {
 	var err error
 	if c.Ingest != nil && c.HTTP.HasValue() {
 		err = errors.New("ingest, http: give one of the two: the extension to serve on, or a listener of the receiver's own")
 	}
-	return errors.Join(err, c.Limits.Validate())
+	return errors.Join(err, c.Limits.check())
 }
 
-// Validate joins every problem, each with its key.
-func (l *LimitsConfig) Validate() error {
+func (l *LimitsConfig) check() error {
 	var errs []error
 	least := func(key string, v, least int64) {
 		if v < least {

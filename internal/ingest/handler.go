@@ -37,8 +37,9 @@ func MediaTypes() map[string]Format {
 	}
 }
 
-// DecodeFunc reads a body's items into the batch. It must keep nothing of body.
-type DecodeFunc func(body []byte, opt wire.DecodeOptions, b *Batch)
+// DecodeFunc reads a body's items into the batch. Of the request it may use headers; it must keep nothing of
+// body.
+type DecodeFunc func(r *http.Request, body []byte, opt wire.DecodeOptions, b *Batch)
 
 // HandlerConfig makes a Handler.
 type HandlerConfig struct {
@@ -139,7 +140,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 
 	now := h.cfg.Now()
 	b := newBatch(now, h.cfg.ForwardText)
-	h.cfg.Decode(body.data, wire.DecodeOptions{
+	h.cfg.Decode(r, body.data, wire.DecodeOptions{
 		Limits: h.cfg.Limits.Wire(), Now: now, NDJSON: format == NDJSON, MaxItems: h.cfg.Limits.MaxItems, KeepText: h.cfg.ForwardText,
 	}, b)
 	status := http.StatusOK

@@ -45,3 +45,32 @@ type DecodeStats struct {
 	Items   int // items seen, good and bad
 	Unknown int // fields that were ignored
 }
+
+// EachItem cuts a body into its items without reading them, for bodies that may hold other systems'
+// records: yield gets each item's text, valid JSON, or what is wrong with it. raw is part of body.
+func EachItem(body []byte, opt DecodeOptions, yield func(index int, raw []byte, err *ItemError)) DecodeStats {
+	d := &jsonDecoder{jsonReader: jsonReader{b: body}, opt: opt}
+	item := func() error {
+		if d.peek() != '{' {
+			d.fail("is not an object")
+		}
+		start := d.i
+		if err := d.skip(); err != nil {
+			return err
+		}
+		index := d.stats.Items
+		d.stats.Items++
+		if err := d.joined(); err != nil {
+			yield(index, nil, &ItemError{Index: index, Err: err})
+			return nil
+		}
+		yield(index, d.b[start:d.i], nil)
+		return nil
+	}
+	d.items(item, func(err error, _ bool) {
+		e := &ItemError{Index: d.stats.Items, Err: err}
+		d.stats.Items++
+		yield(e.Index, nil, e)
+	})
+	return d.stats
+}

@@ -93,6 +93,7 @@ var streamTable = newJSONTable(
 		alias("ttfb_us", headersField),
 		optField("end_us", wantUS, func(s *streamDraft) *Opt[int64] { return &s.EndUS }),
 		optField("observed_us", wantUS, func(s *streamDraft) *Opt[int64] { return &s.ObservedUS }),
+		optField("lost_chunks", wantCount, func(s *streamDraft) *Opt[int64] { return &s.LostChunks }),
 		objField("chunks", streamChunkTable, func(s *streamDraft) *chunkDraft { return &s.ch }),
 		onChunks(textField, func(s *streamDraft) *chunkDraft { return &s.ch }),
 		onChunks(logprobsField, func(s *streamDraft) *chunkDraft { return &s.ch }),

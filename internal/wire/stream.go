@@ -57,6 +57,9 @@ type Stream struct {
 	// ObservedUS is the offset up to which the emitter watched the stream: silence after the last chunk is
 	// known to have lasted at least to here. Absent: up to the last chunk.
 	ObservedUS Opt[int64]
+	// LostChunks counts chunks so far that the emitter saw and could not hand on as they were: merged into the
+	// one before them, or not recorded at all. Absent: none.
+	LostChunks Opt[int64]
 
 	Chunks Chunks
 	// Reported holds quantities the emitter computed itself, for records without chunk times.

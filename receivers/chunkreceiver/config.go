@@ -1,0 +1,45 @@
+package chunkreceiver
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"go.opentelemetry.io/collector/component"
+
+	"github.com/fermata-io/fermata/internal/ingest"
+)
+
+// DefaultEndpoint is where the receiver listens when `http` is given without an endpoint.
+const DefaultEndpoint = "localhost:4381"
+
+// DefaultPath is where streams are posted.
+const DefaultPath = "/v1/chunks"
+
+// Config is the receiver's configuration.
+type Config struct {
+	ingest.Config `mapstructure:",squash"`
+	// Path is where streams are posted. Default /v1/chunks.
+	Path string `mapstructure:"path"`
+	// ForwardText lets the text of chunks go into the pipeline. Default false: it is measured and dropped.
+	ForwardText bool `mapstructure:"forward_text"`
+}
+
+var _ component.Config = (*Config)(nil)
+
+// NewDefaultConfig returns the documented defaults. It serves nowhere until a way in is configured.
+func NewDefaultConfig() *Config {
+	return &Config{Config: ingest.NewDefaultConfig(DefaultEndpoint), Path: DefaultPath}
+}
+
+// Validate joins every problem, each with its key.
+func (c *Config) Validate() error {
+	var errs []error
+	if !c.Enabled() {
+		errs = append(errs, errors.New("no way in is configured: give ingest (the id of a fermata_ingest extension) or http (a listener of the receiver's own)"))
+	}
+	if !strings.HasPrefix(c.Path, "/") {
+		errs = append(errs, fmt.Errorf("path: is %q; want an absolute path, for instance %s", c.Path, DefaultPath))
+	}
+	return errors.Join(append(errs, c.Check())...)
+}
