@@ -67,11 +67,12 @@ const (
 	LiteLLMMark      // present on LiteLLM's spans only
 	TraceloopMark    // present on OpenLLMetry's spans only
 	GenAIMark        // any other attribute that says: this is a GenAI item
-	fieldCount
+	// FieldCount is the number of fields, for tables indexed by one.
+	FieldCount
 )
 
 // keys lists the keys of each field, the preferred one first.
-var keys = [fieldCount][]string{
+var keys = [FieldCount][]string{
 	Tenant: {"fermata.tenant"},
 	RequestID: {
 		"fermata.request_id", "request_id", "request.id", "http.request_id", "x-request-id", "x_request_id",

@@ -4,7 +4,7 @@ import "testing"
 
 func TestEachKeyHasOneField(t *testing.T) {
 	seen := map[string]Field{}
-	for f := range fieldCount {
+	for f := range FieldCount {
 		for _, k := range Keys(f) {
 			if other, ok := seen[k]; ok {
 				t.Errorf("%s belongs to fields %d and %d", k, other, f)
