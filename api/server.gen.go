@@ -192,6 +192,7 @@ type MiddlewareFunc func(c *gin.Context)
 
 // GetHealth operation middleware
 func (siw *ServerInterfaceWrapper) GetHealth(c *gin.Context) {
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -204,6 +205,7 @@ func (siw *ServerInterfaceWrapper) GetHealth(c *gin.Context) {
 
 // GetReady operation middleware
 func (siw *ServerInterfaceWrapper) GetReady(c *gin.Context) {
+
 	for _, middleware := range siw.HandlerMiddlewares {
 		middleware(c)
 		if c.IsAborted() {
@@ -216,6 +218,7 @@ func (siw *ServerInterfaceWrapper) GetReady(c *gin.Context) {
 
 // ListRequests operation middleware
 func (siw *ServerInterfaceWrapper) ListRequests(c *gin.Context) {
+
 	var err error
 	_ = err
 
@@ -322,6 +325,7 @@ func (siw *ServerInterfaceWrapper) ListRequests(c *gin.Context) {
 
 // GetRequest operation middleware
 func (siw *ServerInterfaceWrapper) GetRequest(c *gin.Context) {
+
 	var err error
 	_ = err
 
@@ -403,7 +407,8 @@ type UnavailableApplicationProblemPlusJSONResponse struct {
 	Headers UnavailableResponseHeaders
 }
 
-type GetHealthRequestObject struct{}
+type GetHealthRequestObject struct {
+}
 
 type GetHealthResponseObject interface {
 	VisitGetHealthResponse(w http.ResponseWriter) error
@@ -412,6 +417,7 @@ type GetHealthResponseObject interface {
 type GetHealth200JSONResponse Health
 
 func (response GetHealth200JSONResponse) VisitGetHealthResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -422,7 +428,8 @@ func (response GetHealth200JSONResponse) VisitGetHealthResponse(w http.ResponseW
 	return err
 }
 
-type GetReadyRequestObject struct{}
+type GetReadyRequestObject struct {
+}
 
 type GetReadyResponseObject interface {
 	VisitGetReadyResponse(w http.ResponseWriter) error
@@ -431,6 +438,7 @@ type GetReadyResponseObject interface {
 type GetReady200JSONResponse Health
 
 func (response GetReady200JSONResponse) VisitGetReadyResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -451,6 +459,7 @@ type GetReady503JSONResponse struct {
 }
 
 func (response GetReady503JSONResponse) VisitGetReadyResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -475,6 +484,7 @@ type ListRequestsResponseObject interface {
 type ListRequests200JSONResponse RequestList
 
 func (response ListRequests200JSONResponse) VisitListRequestsResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -490,6 +500,7 @@ type ListRequests400ApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListRequests400ApplicationProblemPlusJSONResponse) VisitListRequestsResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -505,6 +516,7 @@ type ListRequests500ApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListRequests500ApplicationProblemPlusJSONResponse) VisitListRequestsResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -520,6 +532,7 @@ type ListRequests503ApplicationProblemPlusJSONResponse struct {
 }
 
 func (response ListRequests503ApplicationProblemPlusJSONResponse) VisitListRequestsResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -545,6 +558,7 @@ type GetRequestResponseObject interface {
 type GetRequest200JSONResponse Request
 
 func (response GetRequest200JSONResponse) VisitGetRequestResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -560,6 +574,7 @@ type GetRequest400ApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetRequest400ApplicationProblemPlusJSONResponse) VisitGetRequestResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -575,6 +590,7 @@ type GetRequest404ApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetRequest404ApplicationProblemPlusJSONResponse) VisitGetRequestResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -590,6 +606,7 @@ type GetRequest500ApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetRequest500ApplicationProblemPlusJSONResponse) VisitGetRequestResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response); err != nil {
 		return err
@@ -605,6 +622,7 @@ type GetRequest503ApplicationProblemPlusJSONResponse struct {
 }
 
 func (response GetRequest503ApplicationProblemPlusJSONResponse) VisitGetRequestResponse(w http.ResponseWriter) error {
+
 	var buf bytes.Buffer
 	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
 		return err
@@ -634,10 +652,8 @@ type StrictServerInterface interface {
 	GetRequest(ctx context.Context, request GetRequestRequestObject) (GetRequestResponseObject, error)
 }
 
-type (
-	StrictHandlerFunc    func(ctx *gin.Context, request any) (any, error)
-	StrictMiddlewareFunc func(f StrictHandlerFunc, operationID string) StrictHandlerFunc
-)
+type StrictHandlerFunc func(ctx *gin.Context, request any) (any, error)
+type StrictMiddlewareFunc func(f StrictHandlerFunc, operationID string) StrictHandlerFunc
 
 type StrictGinServerOptions struct {
 	// RequestErrorHandlerFunc is called when a request cannot be parsed or
