@@ -181,6 +181,7 @@ var streamTable = newTable(concat([]field[stream]{
 	opt("fermata.headers_us", func(s *stream) *wire.Opt[int64] { return &s.HeadersUS }),
 	opt("fermata.end_us", func(s *stream) *wire.Opt[int64] { return &s.EndUS }),
 	opt("fermata.observed_us", func(s *stream) *wire.Opt[int64] { return &s.ObservedUS }),
+	opt("fermata.lost_chunks", func(s *stream) *wire.Opt[int64] { return &s.LostChunks }),
 	flag("fermata.synthetic", func(s *stream) *bool { return &s.Synthetic }),
 	str("gen_ai.response.finish_reason", func(s *stream) *string { return &s.FinishReason }),
 	str("fermata.stop_reason", func(s *stream) *string { return &s.StopReason }),

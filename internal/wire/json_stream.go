@@ -89,6 +89,7 @@ var streamTable = newJSONTable(
 		optField("prefill_us", wantUS, func(s *streamDraft) *Opt[int64] { return &s.PrefillUS }),
 		optField("decode_us", wantUS, func(s *streamDraft) *Opt[int64] { return &s.DecodeUS }),
 		intField("started_at", wantInstant, func(s *streamDraft) *int64 { return &s.StartedAt }),
+		boolField("start_unknown", func(s *streamDraft) *bool { return &s.StartUnknown }),
 		headersField,
 		alias("ttfb_us", headersField),
 		optField("end_us", wantUS, func(s *streamDraft) *Opt[int64] { return &s.EndUS }),
