@@ -23,8 +23,7 @@ type frame struct {
 
 // object reads one frame and stages its events. It reports false when the frame is broken.
 func (p *Parser) object(b []byte) bool {
-	f := &p.frame
-	*f = frame{}
+	var f frame
 	w := walk(b)
 	for w.next() {
 		if dst := f.member(w.key); dst != nil {
@@ -34,7 +33,7 @@ func (p *Parser) object(b []byte) bool {
 	if w.bad || skipSpace(b, w.end) != len(b) {
 		return false
 	}
-	return p.dispatchFrame(f)
+	return p.dispatchFrame(&f)
 }
 
 // member returns where the value of a key belongs, nil for a key that no dialect uses.

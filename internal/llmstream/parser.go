@@ -24,7 +24,6 @@ type Parser struct {
 	json   jsonState
 	msgBad bool // rest of a WebSocket message is skipped
 
-	frame   frame
 	ev      []Event
 	scratch []byte // text of the events of one frame
 
