@@ -20,7 +20,8 @@ type Batch struct {
 	keepText bool
 }
 
-func newBatch(now time.Time, keepText bool) *Batch {
+// NewBatch makes an empty batch. With keepText the text of chunks goes on into the pipeline.
+func NewBatch(now time.Time, keepText bool) *Batch {
 	b := &Batch{now: now, logs: plog.NewLogs(), keepText: keepText}
 	sl := b.logs.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty()
 	sl.Scope().SetName("fermata")
@@ -33,6 +34,12 @@ func (b *Batch) record() plog.LogRecord {
 	lr.SetObservedTimestamp(pcommon.NewTimestampFromTime(b.now))
 	return lr
 }
+
+// Logs are the records added so far.
+func (b *Batch) Logs() plog.Logs { return b.logs }
+
+// Answer is what the sender will be told when the pipeline takes the records.
+func (b *Batch) Answer() Answer { return b.answer }
 
 // Now is the receiver's clock at the request.
 func (b *Batch) Now() time.Time { return b.now }

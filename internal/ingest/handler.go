@@ -139,7 +139,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 	h.tel.decoded.Add(r.Context(), int64(len(body.data)), h.tel.attrs)
 
 	now := h.cfg.Now()
-	b := newBatch(now, h.cfg.ForwardText)
+	b := NewBatch(now, h.cfg.ForwardText)
 	h.cfg.Decode(r, body.data, wire.DecodeOptions{
 		Limits: h.cfg.Limits.Wire(), Now: now, NDJSON: format == NDJSON, MaxItems: h.cfg.Limits.MaxItems, KeepText: h.cfg.ForwardText,
 	}, b)

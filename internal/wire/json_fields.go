@@ -81,6 +81,7 @@ func (t *jsonTable[T]) read(d *jsonDecoder, r *T) error {
 			}
 		case d.peek() == 'n':
 			if err := d.literal("null"); err != nil {
+				d.push(name)
 				return err
 			}
 		case seen[i/64]>>(i%64)&1 == 1:

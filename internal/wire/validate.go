@@ -284,7 +284,8 @@ func (s *Stream) Validate(now time.Time, lim Limits) error {
 		{"max_num_batched_tokens", s.MaxNumBatchedTokens},
 		{"speculative.draft", s.SpecDraft},
 		{"speculative.accepted", s.SpecAccepted},
-		{"batch_size", s.BatchSize}, {"lost_chunks", s.LostChunks},
+		{"batch_size", s.BatchSize},
+		{"lost_chunks", s.LostChunks},
 	} {
 		c.count(f.name, f.v)
 	}

@@ -3,9 +3,12 @@ package chunkreceiver
 import (
 	"context"
 	"errors"
+	"net"
 	"slices"
 
 	"go.opentelemetry.io/collector/component"
+
+	"github.com/fermata-io/fermata/internal/ingest"
 )
 
 type chunkReceiver struct {
@@ -32,4 +35,14 @@ func (r *chunkReceiver) Shutdown(ctx context.Context) error {
 	}
 	r.started = nil
 	return errors.Join(errs...)
+}
+
+// Addr is the bound address of the HTTP endpoint; nil without one.
+func (r *chunkReceiver) Addr() net.Addr {
+	for _, p := range r.parts {
+		if c, ok := p.(*ingest.Component); ok {
+			return c.Addr()
+		}
+	}
+	return nil
 }
