@@ -1,0 +1,47 @@
+import type { Client } from './core/client';
+import { Stream } from './core/stream';
+import type { StreamOptions } from './core/types';
+import { fetchFor, watchResponse } from './instrument/fetch';
+import type { Page } from './instrument/page';
+import { type Observation, type ObserveOptions, observeElement, type Target } from './instrument/paint';
+
+/** What is known when the user asks. */
+export interface AnswerOptions extends StreamOptions, ObserveOptions {
+  /** Where the answer will stand. Default: not observed until {@link Answer.observe}. */
+  element?: Target;
+}
+
+/**
+ * One answer, from the user's question to the last paint. Everything it wraps passes through unchanged: same
+ * objects, same bytes, same order. For an `EventSource`, a `WebSocket` or an async iterable pass it to
+ * `watchEventSource`, `watchWebSocket` or `watchIterable`.
+ */
+export class Answer extends Stream {
+  private _observed: Observation | undefined;
+
+  /** Use {@link Fermata.submit}. */
+  constructor(
+    client: Client,
+    private readonly _page: Page | undefined,
+    private readonly _options: AnswerOptions = {},
+  ) {
+    super(client, _options);
+  }
+
+  /** `fetch` for this answer. A second call is a new try of the same question. */
+  readonly fetch: typeof globalThis.fetch = (input, init) => fetchFor(this, globalThis.fetch, input, init);
+
+  /** Watches a response that was fetched elsewhere. */
+  response(response: Response): Response {
+    this.client._safe(() => this.active && watchResponse(this, response));
+    return response;
+  }
+
+  /** Says where the answer stands, or will stand. A second call says that it goes on somewhere else. */
+  observe(target: Target): void {
+    const page = this._page;
+    if (!page || !this.active) return;
+    if (this._observed) this._observed.move(target);
+    else this._observed = observeElement(this, page, target, this._options);
+  }
+}

@@ -1,0 +1,133 @@
+import { utf8 } from '../core/bytes';
+import type { Stream } from '../core/stream';
+import type { Extract, Piece } from '../core/types';
+import { dataStreamLine, parse, shapes } from './shapes';
+import { maxPending, sseReader } from './sse';
+
+/** How a body is cut into events. */
+export type Format = 'sse' | 'ndjson' | 'data-stream' | 'text' | 'json' | 'raw';
+
+/** The format by the response's headers; undefined: look at the first bytes. */
+export function formatOf(get: (name: string) => string | null): Format | undefined {
+  const type = (get('content-type') ?? '').toLowerCase();
+  if (get('x-vercel-ai-data-stream')) return 'data-stream';
+  if (type.includes('text/event-stream')) return 'sse';
+  if (/ndjson|jsonl|json-seq|stream\+json/.test(type)) return 'ndjson';
+  if (type.startsWith('text/')) return 'text';
+  if (type.includes('json')) return 'json';
+  return undefined;
+}
+
+/**
+ * The pieces of one event. Text that is no JSON is answer text itself; JSON without a known shape is malformed
+ * for our purpose and counts as no text.
+ */
+export function piecesOf(event: unknown, extract?: Extract): Piece[] {
+  if (extract) {
+    const r = extract(typeof event === 'string' ? (parse(event) ?? event) : event);
+    if (typeof r === 'string') return [r ? { kind: 'content', text: r } : { kind: 'role' }];
+    return Array.isArray(r) ? r : r ? [r] : [{ kind: 'role' }];
+  }
+  if (typeof event !== 'string') {
+    const found = shapes(event);
+    return found.length ? found : [{ kind: 'role' }];
+  }
+  if (event === '[DONE]') return [{ kind: 'done' }];
+  // What starts like JSON and is none is a broken frame, not answer text.
+  const c = event.trimStart()[0];
+  const value = parse(event);
+  if (typeof value === 'string') return [{ kind: 'content', text: value }];
+  if (typeof value === 'object' && value) return piecesOf(value);
+  return c === '{' || c === '[' ? [{ kind: 'error', broken: true }] : event ? [{ kind: 'content', text: event }] : [{ kind: 'role' }];
+}
+
+/** Reads one body into one stream as the bytes come. */
+export class BodyReader {
+  private _decoder: TextDecoder | undefined = new TextDecoder();
+  private _feed: ((text: string) => boolean) | undefined;
+  private _pending = '';
+
+  constructor(
+    private readonly _stream: Stream,
+    private _format: Format | undefined,
+  ) {
+    if (_format) this._set(_format);
+  }
+
+  /** Takes what the page just received: bytes, or text when the page reads through a decoder. @internal */
+  _push(chunk: unknown): void {
+    if (typeof chunk === 'string') this._text(chunk, utf8(chunk));
+    else if (ArrayBuffer.isView(chunk)) {
+      const size = chunk.byteLength;
+      if (this._decoder) this._text(this._decoder.decode(chunk as Uint8Array, { stream: true }), size);
+      else this._stream.chunk('content', size);
+    }
+  }
+
+  /** The body is complete. @internal */
+  _end(): void {
+    if (!this._feed) return;
+    const tail = this._decoder?.decode() ?? '';
+    if (tail) this._text(tail, 0);
+    if (this._format === 'json') this._emit(this._pending);
+    // A last line without its line end still counts.
+    else if (this._format !== 'text' && this._format !== 'raw') this._feed(this._format === 'sse' ? '\n\n' : '\n');
+  }
+
+  private _text(text: string, size: number): void {
+    if (!this._format) {
+      if (!text.trim()) return;
+      const t = text.trimStart();
+      this._set(/^(data|event|id|retry)?:/.test(t) ? 'sse' : t[0] === '{' ? 'ndjson' : /\0/.test(t) ? 'raw' : 'text');
+    }
+    if (this._format === 'raw') {
+      if (size) this._stream.chunk('content', size);
+    } else if (this._feed && !this._feed(text)) {
+      this._set('raw');
+    }
+  }
+
+  private _set(format: Format): void {
+    this._format = format;
+    const s = this._stream;
+    switch (format) {
+      case 'sse':
+        s.protocol ??= 'sse';
+        this._feed = sseReader({ data: (d) => this._emit(d), comment: () => s.pieces([{ kind: 'keepalive' }]) });
+        break;
+      case 'ndjson':
+      case 'data-stream':
+        this._feed = (text) => {
+          const lines = (this._pending + text).split('\n');
+          this._pending = lines.pop() as string;
+          for (const l of lines) {
+            const line = l.trim();
+            if (line) format === 'ndjson' ? this._emit(line) : s.pieces(dataStreamLine(line));
+          }
+          return this._pending.length < maxPending;
+        };
+        break;
+      case 'json':
+        this._feed = (text) => {
+          this._pending += text;
+          return this._pending.length < maxPending;
+        };
+        break;
+      case 'text':
+        this._feed = (text) => {
+          if (text) s.pieces(s.extract ? piecesOf(text, s.extract) : [{ kind: 'content', text }]);
+          return true;
+        };
+        break;
+      default:
+        s.contentKind = 'raw';
+        this._pending = '';
+        this._decoder = undefined;
+        this._feed = undefined;
+    }
+  }
+
+  private _emit(event: string): void {
+    if (event) this._stream.pieces(piecesOf(event, this._stream.extract));
+  }
+}

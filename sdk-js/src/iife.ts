@@ -1,0 +1,13 @@
+// The classic script build: everything, as the global `fermata`.
+
+export { observeStreamText } from './adapters/ai';
+export { observeOpenAI } from './adapters/openai';
+export { Answer } from './answer';
+export { createClient } from './core/index';
+export { Fermata, init } from './index';
+export { instrumentFetch } from './instrument/autofetch';
+export { watchEventSource } from './instrument/eventsource';
+export { watchResponse, wrapFetch } from './instrument/fetch';
+export { watchIterable } from './instrument/iterable';
+export { observeElement } from './instrument/paint';
+export { watchWebSocket } from './instrument/websocket';

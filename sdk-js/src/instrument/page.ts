@@ -1,0 +1,189 @@
+import type { Client } from '../core/client';
+import type { Stream } from '../core/stream';
+
+/** One animation frame in which something was drawn; ms since the time origin. */
+export interface Frame {
+  /** When its animation callbacks ran. @internal */
+  _start: number;
+  /** When the task after it ran: the page's own work on it is over. @internal */
+  _end: number;
+  /** When it was on the screen, where the browser told. @internal */
+  _shown?: number;
+  /** @internal */ _source?: 'i' | 'e' | 'l';
+}
+
+/** The parts of a paint timing entry in use. */
+interface PaintEntry extends PerformanceEntry {
+  paintTime?: number;
+  presentationTime?: number | null;
+  renderTime?: number;
+  element?: Element | null;
+  largestContentfulPaint?: { element?: Element | null };
+}
+
+/** Entry types with a presentation time, and which source each is. */
+const sources = { 'interaction-contentful-paint': 'i', element: 'e', 'long-animation-frame': 'l' } as const;
+/** Frames that may still get their presentation time. */
+const openFrames = 128;
+/** Frames without a change after which nobody waits for the next one. */
+const idleFrames = 6;
+
+/**
+ * What all streams of a page share: its frames, its visibility, its end, and the browser's paint entries. It
+ * listens only while there is a stream.
+ */
+export class Page {
+  /** Frames of late, oldest first. @internal */
+  readonly _frames: Frame[] = [];
+  /** Called after each frame. @internal */
+  readonly _onFrame = new Set<(f: Frame) => void>();
+  private _pending = false;
+  private _quiet = 0;
+  private _observers: PerformanceObserver[] = [];
+  private _off: (() => void)[] = [];
+
+  constructor(private readonly _client: Client) {
+    const begin = (s: Stream) => this._begin(s);
+    _client._onStream.add(begin);
+    const arrived = () => this._request();
+    _client._onArrival.add(arrived);
+    for (const s of _client._streams) begin(s);
+    const on = (target: EventTarget, type: string, f: (e: Event) => void) => {
+      const safe = (e: Event) => _client._safe(() => f(e));
+      target.addEventListener(type, safe, true);
+      this._off.push(() => target.removeEventListener(type, safe, true));
+    };
+    on(document, 'visibilitychange', (e) => {
+      // The event's time is when it happened; a handler may run later.
+      for (const s of _client._streams) s._visible(e.timeStamp, this._visible);
+      if (!this._visible) _client.hide();
+      else _client._wake();
+    });
+    on(globalThis as unknown as EventTarget, 'pagehide', (e) => {
+      if (!(e as PageTransitionEvent).persisted) for (const s of [..._client._streams]) s._close(e.timeStamp);
+      _client.hide();
+    });
+    _client.onUninstall(() => {
+      _client._onStream.delete(begin);
+      _client._onArrival.delete(arrived);
+      for (const f of this._off.splice(0)) f();
+      this._unobserve();
+      this._onFrame.clear();
+    });
+  }
+
+  /** @internal */
+  get _visible(): boolean {
+    return document.visibilityState === 'visible';
+  }
+
+  /** Something may be drawn in the next frame: watch it, and those after it while changes go on. @internal */
+  _request(): void {
+    this._quiet = 0;
+    this._ask();
+  }
+
+  /** Delivers entries that the browser holds back, so that late frames get their times. @internal */
+  _drain(): void {
+    for (const o of this._observers) this._entries(o.takeRecords());
+  }
+
+  private _ask(): void {
+    if (this._pending) return;
+    this._pending = true;
+    requestAnimationFrame(() => {
+      const start = this._client.env.now();
+      afterFrame(() => {
+        this._pending = false;
+        const frame: Frame = { _start: start, _end: this._client.env.now() };
+        this._frames.push(frame);
+        if (this._frames.length > openFrames) this._frames.shift();
+        for (const f of this._onFrame) this._client._safe(() => f(frame));
+        // Pages that draw from their own animation callbacks change the DOM after ours: be there first.
+        if (this._quiet++ < idleFrames && this._client._streams.size) this._ask();
+      });
+    });
+  }
+
+  private _begin(s: Stream): void {
+    s._visible(s.submitAt, this._visible);
+    if (!this._observers.length) this._observe();
+    const feedback = this._firstChange(s);
+    s._cleanup.push(() => {
+      feedback();
+      // The last stream's cleanup runs while it is still listed.
+      if (this._client._streams.size <= 1) this._unobserve();
+    });
+  }
+
+  private _observe(): void {
+    if (typeof PerformanceObserver === 'undefined') return;
+    for (const type of Object.keys(sources)) {
+      if (!PerformanceObserver.supportedEntryTypes?.includes(type)) continue;
+      const o = new PerformanceObserver((l) => this._client._safe(() => this._entries(l.getEntries())));
+      // The echo of the question is often painted before the app gets to us.
+      o.observe({ type, buffered: true });
+      this._observers.push(o);
+    }
+  }
+
+  private _unobserve(): void {
+    for (const o of this._observers.splice(0)) o.disconnect();
+  }
+
+  private _entries(list: PerformanceEntry[]): void {
+    for (const e of list as PaintEntry[]) {
+      const source = sources[e.entryType as keyof typeof sources];
+      const shown = e.presentationTime ?? (e.renderTime || undefined);
+      const painted = e.paintTime ?? shown;
+      for (const s of this._client._streams) {
+        if (source === 'l') {
+          if (e.startTime + e.duration > s.submitAt) s._longFrame(e.startTime, e.duration);
+        } else if (source === 'i' && shown) {
+          s._feedback(shown);
+        }
+      }
+      if (!shown || !painted) continue;
+      for (let i = this._frames.length - 1; i >= 0; i--) {
+        const f = this._frames[i] as Frame;
+        // Both ends are rounded by the browser.
+        if (painted > f._end + 0.2) break;
+        if (painted < f._start - 0.2) continue;
+        if (!f._source || source < f._source || source === 'i') f._source = source;
+        f._shown ??= Math.max(shown, painted);
+        break;
+      }
+    }
+  }
+
+  /** Without interaction entries, the frame after the first change anywhere is the first feedback. */
+  private _firstChange(s: Stream): () => void {
+    const root = document.body ?? document.documentElement;
+    const changed = new MutationObserver(() => {
+      changed.disconnect();
+      this._request();
+      const f = (frame: Frame) => {
+        this._onFrame.delete(f);
+        if (this._visible) s._feedback(frame._end);
+      };
+      this._onFrame.add(f);
+    });
+    changed.observe(root, { childList: true, subtree: true, characterData: true });
+    return () => changed.disconnect();
+  }
+}
+
+/** Runs f right after the frame that is being made. */
+function afterFrame(f: () => void): void {
+  const s = (globalThis as { scheduler?: { postTask?: (f: () => void, o: object) => Promise<unknown> } }).scheduler;
+  if (s?.postTask) {
+    s.postTask(f, { priority: 'user-blocking' });
+  } else {
+    const c = new MessageChannel();
+    c.port1.onmessage = () => {
+      c.port1.close();
+      f();
+    };
+    c.port2.postMessage(0);
+  }
+}
