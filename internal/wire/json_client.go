@@ -63,74 +63,71 @@ func at(name string, f func(*clientDraft) *Opt[int64]) jsonField[clientDraft] {
 	return optRoundField(name, wantUS, f)
 }
 
-var clientTable *jsonTable[clientDraft]
-
-func init() { // the streams of an envelope are read with the table they are part of
-	clientTable = newJSONTable(
-		[]jsonField[clientDraft]{
-			strField("request_id", func(c *clientDraft) *string { return &c.RequestID }),
-			strField("tenant", func(c *clientDraft) *string { return &c.Tenant }),
-			strField("session_id", func(c *clientDraft) *string { return &c.SessionID }),
-			seqField(func(c *clientDraft) (*uint32, *bool) { return &c.Seq, &c.haveSeq }),
-			{
-				name: "beacon_seq",
-				set: func(d *jsonDecoder, c *clientDraft) error {
-					c.haveBeaconSeq = true
-					return beaconSeqField.set(d, c)
-				},
-				add: beaconSeqField.add,
+// clientTable is a stream of a page, and also an envelope with the fields that its streams inherit.
+var clientTable = newJSONTable(
+	[]jsonField[clientDraft]{
+		strField("request_id", func(c *clientDraft) *string { return &c.RequestID }),
+		strField("tenant", func(c *clientDraft) *string { return &c.Tenant }),
+		strField("session_id", func(c *clientDraft) *string { return &c.SessionID }),
+		seqField(func(c *clientDraft) (*uint32, *bool) { return &c.Seq, &c.haveSeq }),
+		{
+			name: "beacon_seq",
+			set: func(d *jsonDecoder, c *clientDraft) error {
+				c.haveBeaconSeq = true
+				return beaconSeqField.set(d, c)
 			},
-			finalField(func(c *clientDraft) (bool, *bool, *bool) { return c.Seq != 0, &c.Final, &c.haveFinal }),
-			optField("attempt", wantCount, func(c *clientDraft) *Opt[int64] { return &c.Attempt }),
-			pageField,
-			strField("app", func(c *clientDraft) *string { return &c.App }),
-			strField("release", func(c *clientDraft) *string { return &c.Release }),
-			strField("browser", func(c *clientDraft) *string { return &c.Browser }),
-			strField("os", func(c *clientDraft) *string { return &c.OS }),
-			strField("device", func(c *clientDraft) *string { return &c.Device }),
-			strField("country", func(c *clientDraft) *string { return &c.Country }),
-			strField("query_type", func(c *clientDraft) *string { return &c.QueryType }),
-			strField("content_kind", func(c *clientDraft) *string { return &c.ContentKind }),
-			strField("protocol", func(c *clientDraft) *string { return &c.Protocol }),
-			strField("paint_source", func(c *clientDraft) *string { return &c.PaintSource }),
-			objField("connection", connectionTable, func(c *clientDraft) *Client { return c.Client }),
-			objField("clock", clockTable, func(c *clientDraft) *Client { return c.Client }),
-			at("submit_at", func(c *clientDraft) *Opt[int64] { return &c.Submit }),
-			at("first_feedback_at", func(c *clientDraft) *Opt[int64] { return &c.FirstFeedback }),
-			at("request_sent_at", func(c *clientDraft) *Opt[int64] { return &c.RequestSent }),
-			at("headers_at", func(c *clientDraft) *Opt[int64] { return &c.Headers }),
-			at("first_meaningful_paint_at", func(c *clientDraft) *Opt[int64] { return &c.FirstPaint }),
-			at("aborted_at", func(c *clientDraft) *Opt[int64] { return &c.Aborted }),
-			at("done_at", func(c *clientDraft) *Opt[int64] { return &c.Done }),
-			at("closed_at", func(c *clientDraft) *Opt[int64] { return &c.Closed }),
-			classField("error", func(c *clientDraft) *string { return &c.ErrorType }),
-			strField("finish_reason", func(c *clientDraft) *string { return &c.FinishReason }),
-			objField("recv", recvTable, func(c *clientDraft) *chunkDraft { return &c.recv }),
-			objField("dom", posTable, func(c *clientDraft) *chunkDraft { return &c.dom }),
-			objField("paint", posTable, func(c *clientDraft) *chunkDraft { return &c.paint }),
-			visibilityField,
-			longFramesField,
-			retractionsField,
-			optField("reconnects", wantCount, func(c *clientDraft) *Opt[int64] { return &c.Reconnects }),
-			optField("lost_beacons", wantCount, func(c *clientDraft) *Opt[int64] { return &c.LostBeacons }),
-			optField("bytes_total", wantCount, func(c *clientDraft) *Opt[int64] { return &c.BytesTotal }),
-			strField("response_id", func(c *clientDraft) *string { return &c.ResponseID }),
-			hexField("trace_id", func(c *clientDraft) *string { return &c.TraceID }),
-			strsField("aliases", func(c *clientDraft) *[]string { return &c.Aliases }),
-			{name: "streams", set: func(d *jsonDecoder, c *clientDraft) error {
-				if c.inStream {
-					d.fail("can't stand inside a stream")
-					return d.skip()
-				}
-				if d.peek() != '[' {
-					return d.wrongType("an array of streams")
-				}
-				c.streamsAt = d.i
-				return d.skip()
-			}},
+			add: beaconSeqField.add,
 		},
-	)
-}
+		finalField(func(c *clientDraft) (bool, *bool, *bool) { return c.Seq != 0, &c.Final, &c.haveFinal }),
+		optField("attempt", wantCount, func(c *clientDraft) *Opt[int64] { return &c.Attempt }),
+		pageField,
+		strField("app", func(c *clientDraft) *string { return &c.App }),
+		strField("release", func(c *clientDraft) *string { return &c.Release }),
+		strField("browser", func(c *clientDraft) *string { return &c.Browser }),
+		strField("os", func(c *clientDraft) *string { return &c.OS }),
+		strField("device", func(c *clientDraft) *string { return &c.Device }),
+		strField("country", func(c *clientDraft) *string { return &c.Country }),
+		strField("query_type", func(c *clientDraft) *string { return &c.QueryType }),
+		strField("content_kind", func(c *clientDraft) *string { return &c.ContentKind }),
+		strField("protocol", func(c *clientDraft) *string { return &c.Protocol }),
+		strField("paint_source", func(c *clientDraft) *string { return &c.PaintSource }),
+		objField("connection", connectionTable, func(c *clientDraft) *Client { return c.Client }),
+		objField("clock", clockTable, func(c *clientDraft) *Client { return c.Client }),
+		at("submit_at", func(c *clientDraft) *Opt[int64] { return &c.Submit }),
+		at("first_feedback_at", func(c *clientDraft) *Opt[int64] { return &c.FirstFeedback }),
+		at("request_sent_at", func(c *clientDraft) *Opt[int64] { return &c.RequestSent }),
+		at("headers_at", func(c *clientDraft) *Opt[int64] { return &c.Headers }),
+		at("first_meaningful_paint_at", func(c *clientDraft) *Opt[int64] { return &c.FirstPaint }),
+		at("aborted_at", func(c *clientDraft) *Opt[int64] { return &c.Aborted }),
+		at("done_at", func(c *clientDraft) *Opt[int64] { return &c.Done }),
+		at("closed_at", func(c *clientDraft) *Opt[int64] { return &c.Closed }),
+		classField("error", func(c *clientDraft) *string { return &c.ErrorType }),
+		strField("finish_reason", func(c *clientDraft) *string { return &c.FinishReason }),
+		objField("recv", recvTable, func(c *clientDraft) *chunkDraft { return &c.recv }),
+		objField("dom", posTable, func(c *clientDraft) *chunkDraft { return &c.dom }),
+		objField("paint", posTable, func(c *clientDraft) *chunkDraft { return &c.paint }),
+		visibilityField,
+		longFramesField,
+		retractionsField,
+		optField("reconnects", wantCount, func(c *clientDraft) *Opt[int64] { return &c.Reconnects }),
+		optField("lost_beacons", wantCount, func(c *clientDraft) *Opt[int64] { return &c.LostBeacons }),
+		optField("bytes_total", wantCount, func(c *clientDraft) *Opt[int64] { return &c.BytesTotal }),
+		strField("response_id", func(c *clientDraft) *string { return &c.ResponseID }),
+		hexField("trace_id", func(c *clientDraft) *string { return &c.TraceID }),
+		strsField("aliases", func(c *clientDraft) *[]string { return &c.Aliases }),
+		{name: "streams", set: func(d *jsonDecoder, c *clientDraft) error {
+			if c.inStream {
+				d.fail("can't stand inside a stream")
+				return d.skip()
+			}
+			if d.peek() != '[' {
+				return d.wrongType("an array of streams")
+			}
+			c.streamsAt = d.i
+			return d.skip()
+		}},
+	},
+)
 
 var beaconSeqField = smallField("beacon_seq", 0, func(c *clientDraft) *uint32 { return &c.BeaconSeq })
 

@@ -1,7 +1,5 @@
 package wire
 
-import "errors"
-
 // gatewayDraft is a gateway's record while it is read, with the stream it may carry.
 type gatewayDraft struct {
 	*Gateway
@@ -86,6 +84,7 @@ var gatewayTable = newJSONTable(
 		optField("headers_us", wantUS, func(g *gatewayDraft) *Opt[int64] { return &g.s.HeadersUS }),
 		optField("end_us", wantUS, func(g *gatewayDraft) *Opt[int64] { return &g.s.EndUS }),
 		optField("observed_us", wantUS, func(g *gatewayDraft) *Opt[int64] { return &g.s.ObservedUS }),
+		optField("lost_chunks", wantCount, func(g *gatewayDraft) *Opt[int64] { return &g.s.LostChunks }),
 		strField("finish_reason", func(g *gatewayDraft) *string { return &g.s.FinishReason }),
 		{name: "chunks", set: func(d *jsonDecoder, g *gatewayDraft) error {
 			g.haveChunks = true
@@ -131,8 +130,11 @@ func EachGateway(body []byte, opt DecodeOptions, yield func(index int, g *Gatewa
 		s := draft.stream()
 		d.stats.Items++
 		err := d.checked(false, rec.Validate)
-		if s != nil && len(d.errs) == 0 {
-			err = errors.Join(err, d.checked(draft.ch.haveDT, s.Validate))
+		if err == nil { // also without chunks: what is said about the stream must be right
+			err = d.checked(draft.ch.haveDT, s.Validate)
+		}
+		if !draft.haveChunks {
+			s = nil
 		}
 		if err != nil {
 			yield(index, nil, nil, &ItemError{Index: index, RequestID: goodID(rec.RequestID), Err: err})
@@ -152,11 +154,8 @@ func EachGateway(body []byte, opt DecodeOptions, yield func(index int, g *Gatewa
 	return d.stats
 }
 
-// stream makes the gateway's stream out of its record; nil when the body has no chunks.
+// stream makes the gateway's stream out of its record.
 func (g *gatewayDraft) stream() *Stream {
-	if !g.haveChunks {
-		return nil
-	}
 	s := &g.s
 	s.RequestID, s.Tenant, s.Tier, s.Emitter = g.RequestID, g.Tenant, TierGateway, g.Emitter
 	s.Target, s.Route, s.App, s.Region, s.QueryType = g.Target, g.Route, g.App, g.Region, g.QueryType
