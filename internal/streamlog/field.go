@@ -1,6 +1,8 @@
 package streamlog
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -145,6 +147,46 @@ func boolean[T any](key string, at func(*T) *bool) field[T] {
 	f := flag(key, at)
 	f.put = func(key string, r *T, m pcommon.Map) { m.PutBool(key, *at(r)) }
 	return f
+}
+
+func float[T any](key string, at func(*T) *float64) field[T] {
+	return field[T]{
+		key: key,
+		put: func(key string, r *T, m pcommon.Map) {
+			if f := *at(r); f != 0 {
+				m.PutDouble(key, f)
+			}
+		},
+		set: func(r *T, v pcommon.Value, _ int) error {
+			if err := wantType(v, pcommon.ValueTypeDouble); err != nil {
+				return err
+			}
+			*at(r) = v.Double()
+			return nil
+		},
+	}
+}
+
+// rawJSON carries JSON that this package does not look into.
+func rawJSON[T any](key string, at func(*T) *json.RawMessage) field[T] {
+	return field[T]{
+		key: key,
+		put: func(key string, r *T, m pcommon.Map) {
+			if len(*at(r)) > 0 {
+				m.PutStr(key, string(*at(r)))
+			}
+		},
+		set: func(r *T, v pcommon.Value, _ int) error {
+			if err := wantType(v, pcommon.ValueTypeStr); err != nil {
+				return err
+			}
+			if !json.Valid([]byte(v.Str())) {
+				return errors.New("is not JSON")
+			}
+			*at(r) = json.RawMessage(v.Str())
+			return nil
+		},
+	}
 }
 
 func strs[T any](key string, at func(*T) *[]string) field[T] {

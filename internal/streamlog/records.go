@@ -16,6 +16,7 @@ const (
 	EventStream  = "fermata.stream"
 	EventGateway = "fermata.gateway"
 	EventClient  = "fermata.client"
+	EventFinding = "fermata.finding"
 )
 
 // Keys that other code needs by name.
@@ -147,6 +148,7 @@ type (
 	stream  = wire.Stream
 	gateway = wire.Gateway
 	client  = wire.Client
+	finding = wire.Finding
 )
 
 var streamTable = newTable(concat([]field[stream]{
@@ -289,6 +291,43 @@ var clientTable = newTable(concat([]field[client]{
 	chunks("fermata.dom", func(c *client) *wire.Chunks { return &c.DOM }),
 	chunks("fermata.paint", func(c *client) *wire.Chunks { return &c.Paint }),
 )...)
+
+var findingTable = newTable(concat([]field[finding]{
+	str("fermata.finding.id", func(f *finding) *string { return &f.ID }),
+	str("fermata.finding.kind", func(f *finding) *wire.FindingKind { return &f.Kind }),
+	str("fermata.finding.grade", func(f *finding) *string { return &f.Grade }),
+	str(KeyTenant, func(f *finding) *string { return &f.Tenant }),
+	str(KeyRequestID, func(f *finding) *string { return &f.RequestID }),
+	str("fermata.tier", func(f *finding) *wire.Tier { return &f.Tier }),
+	num("fermata.attempt", func(f *finding) *uint32 { return &f.Attempt }),
+	str("fermata.emitter", func(f *finding) *string { return &f.Emitter }),
+	num("fermata.started_at", func(f *finding) *int64 { return &f.StartedAt }),
+	str("fermata.finding.channel", func(f *finding) *string { return &f.Channel }),
+	opt("fermata.finding.chunk", func(f *finding) *wire.Opt[int64] { return &f.Chunk }),
+	num("fermata.finding.start_us", func(f *finding) *int64 { return &f.StartUS }),
+	num("fermata.finding.duration_us", func(f *finding) *int64 { return &f.DurationUS }),
+	flag("fermata.finding.open", func(f *finding) *bool { return &f.Open }),
+	str("fermata.finding.severity", func(f *finding) *string { return &f.Severity }),
+	str("fermata.finding.attribution", func(f *finding) *string { return &f.Attribution }),
+	float("fermata.finding.confidence", func(f *finding) *float64 { return &f.Confidence }),
+	rawJSON("fermata.finding.evidence", func(f *finding) *json.RawMessage { return &f.Evidence }),
+	flag("fermata.finding.withdrawn", func(f *finding) *bool { return &f.Withdrawn }),
+	num("fermata.finding.revision", func(f *finding) *int64 { return &f.Revision }),
+	str("fermata.query_type", func(f *finding) *string { return &f.QueryType }),
+},
+	target(func(f *finding) *wire.Target { return &f.Target }),
+)...)
+
+// PutFinding writes f into an empty log record.
+func PutFinding(lr plog.LogRecord, f *wire.Finding) {
+	put(lr, EventFinding, f.StartedAt, findingTable, f)
+}
+
+// Finding reads a record whose event name is EventFinding.
+func Finding(lr plog.LogRecord) (wire.Finding, error) {
+	f := wire.Finding{Tenant: wire.DefaultTenant}
+	return f, findingTable.read(&f, lr.Attributes(), 0)
+}
 
 // PutStream writes s into an empty log record.
 func PutStream(lr plog.LogRecord, s *wire.Stream) {

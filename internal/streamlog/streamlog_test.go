@@ -1,6 +1,7 @@
 package streamlog
 
 import (
+	"encoding/json"
 	"reflect"
 	"testing"
 
@@ -26,9 +27,13 @@ func fill(t *testing.T, v reflect.Value, n *int) {
 		v.SetUint(uint64(*n % 9))
 	case reflect.Uint16, reflect.Uint32:
 		v.SetUint(uint64(*n))
-	case reflect.Float32:
+	case reflect.Float32, reflect.Float64:
 		v.SetFloat(float64(*n))
 	case reflect.Slice:
+		if v.Type() == reflect.TypeFor[json.RawMessage]() {
+			v.SetBytes([]byte(`{"n":1}`))
+			return
+		}
 		v.Set(reflect.MakeSlice(v.Type(), 3, 3))
 		for i := range 3 {
 			fill(t, v.Index(i), n)
@@ -69,6 +74,18 @@ func TestEveryFieldSurvives(t *testing.T) {
 	gotC, err := Client(lr, 100)
 	if err != nil || cmp.Diff(c, gotC) != "" {
 		t.Fatalf("client: %v\n%s", err, cmp.Diff(c, gotC))
+	}
+}
+
+func TestEveryFieldOfAFindingSurvives(t *testing.T) {
+	n := 0
+	var f wire.Finding
+	fill(t, reflect.ValueOf(&f).Elem(), &n)
+	lr := plog.NewLogRecord()
+	PutFinding(lr, &f)
+	got, err := Finding(lr)
+	if err != nil || cmp.Diff(f, got) != "" {
+		t.Fatalf("finding: %v\n%s", err, cmp.Diff(f, got))
 	}
 }
 

@@ -51,8 +51,11 @@ type Finding struct {
 	Attribution string          // engine, gateway, proxy_buffering, network, render, hidden, unknown
 	Confidence  float64         // 0 to 1
 	Evidence    json.RawMessage // an object of numbers and names, never text of a user
-	// Revision orders the states of one finding: a later state has a larger one, on every machine.
-	Revision uint64
+	// Withdrawn says that later data explained the finding away; it is kept so that it replaces what was raised.
+	Withdrawn bool
+	// Revision orders the states of one finding: the larger one holds. It grows with what is known of the stream,
+	// not with a clock, so that finding the same again changes nothing.
+	Revision int64
 	Target
 	QueryType string
 }
