@@ -1,0 +1,5 @@
+package clickhouseexporter
+
+const collectorEnv = "FERMATA_TEST_COLLECTOR"
+
+func runTestCollector(string) {}

@@ -1,0 +1,204 @@
+package clickhouseexporter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/exporter"
+	"go.opentelemetry.io/collector/extension/xextension/storage"
+	"go.uber.org/zap"
+)
+
+// durable closes the ways in which exporterhelper's persistent queue (v0.165) can lose what it has accepted:
+//
+//   - At start it deletes the items that were being sent when the process died, and only then puts them back at the end
+//     of the queue. A process that dies in between, or a disk that is full by then, loses them. durable holds such
+//     deletions back until every item is back in the queue, and refuses to start when one could not be put back.
+//   - When it can't note that it took an item (a full disk), it gives the item up and deletes it. durable lets it read the
+//     item all the same: what is not noted is merely read again after a crash.
+//   - When an item can't be read it deletes it. durable keeps it.
+//   - When a deletion fails it forgets it. durable repeats it with the next write.
+//
+// It stands between the queue and the storage extension, and hands on everything else unchanged.
+type durable struct {
+	exporter.Logs
+	storage component.ID
+	log     *zap.Logger
+}
+
+// Start starts the exporter with a host that shows the storage extension through guards.
+func (d *durable) Start(ctx context.Context, host component.Host) error {
+	h := &guardHost{Host: host, id: d.storage, log: d.log}
+	if err := d.Logs.Start(ctx, h); err != nil {
+		return err
+	}
+	for _, c := range h.opened() {
+		if err := c.started(ctx); err != nil {
+			return errors.Join(fmt.Errorf("sending_queue: could not take up what was in flight when the collector ended: %w", err),
+				d.Logs.Shutdown(ctx))
+		}
+	}
+	return nil
+}
+
+type guardHost struct {
+	component.Host
+	id  component.ID
+	log *zap.Logger
+
+	mu      sync.Mutex
+	clients []*guardClient
+}
+
+// GetExtensions returns the host's extensions, the storage extension guarded.
+func (h *guardHost) GetExtensions() map[component.ID]component.Component {
+	all := maps.Clone(h.Host.GetExtensions())
+	if ext, ok := all[h.id].(storage.Extension); ok {
+		all[h.id] = &guardExtension{Extension: ext, host: h}
+	}
+	return all
+}
+
+func (h *guardHost) opened() []*guardClient {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.clients
+}
+
+type guardExtension struct {
+	storage.Extension
+	host *guardHost
+}
+
+// GetClient returns the extension's client, guarded.
+func (e *guardExtension) GetClient(ctx context.Context, kind component.Kind, id component.ID, name string) (storage.Client, error) {
+	c, err := e.Extension.GetClient(ctx, kind, id, name)
+	if err != nil {
+		return nil, err
+	}
+	g := &guardClient{Client: c, log: e.host.log, starting: true, unread: map[string]bool{}}
+	e.host.mu.Lock()
+	e.host.clients = append(e.host.clients, g)
+	e.host.mu.Unlock()
+	return g, nil
+}
+
+// mostOwed bounds the deletions that are remembered; beyond it an item stays in the file, which costs space only.
+const mostOwed = 10_000
+
+type guardClient struct {
+	storage.Client
+	log *zap.Logger
+
+	mu       sync.Mutex
+	starting bool            // the queue is taking up what was in flight
+	failed   error           // a put of that time failed: nothing may be written any more
+	owed     []string        // keys to delete with the next write
+	unread   map[string]bool // keys whose value could not be read
+}
+
+// Batch does what the extension's does, but for the cases that durable names.
+func (g *guardClient) Batch(ctx context.Context, ops ...*storage.Operation) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.failed != nil {
+		return g.failed
+	}
+	var gets, sets, deletes []*storage.Operation
+	for _, op := range ops {
+		switch op.Type {
+		case storage.Get:
+			gets = append(gets, op)
+		case storage.Set:
+			sets = append(sets, op)
+		case storage.Delete:
+			if !g.unread[op.Key] {
+				deletes = append(deletes, op)
+			}
+		}
+	}
+	ops = slices.Concat(gets, sets, deletes)
+	if g.starting && len(deletes) > 0 {
+		g.owe(deletes)
+		ops, deletes = slices.Concat(gets, sets), nil
+	}
+	if !g.starting && len(sets) > 0 {
+		for _, key := range g.owed {
+			ops = append(ops, storage.DeleteOperation(key))
+		}
+	}
+	if len(ops) == 0 {
+		return nil
+	}
+	err := g.Client.Batch(ctx, ops...)
+	switch {
+	case err == nil:
+		if !g.starting && len(sets) > 0 {
+			g.owed = nil
+		}
+		return nil
+	case g.starting && len(sets) > 0:
+		g.failed = err
+	case len(gets) > 0 && len(sets) > 0:
+		g.log.Warn("the queue's storage can't be written; records are sent on all the same", zap.Error(err))
+		if err = g.Client.Batch(ctx, gets...); err != nil {
+			for _, op := range gets {
+				g.unread[op.Key] = true
+			}
+		}
+	case len(deletes) > 0:
+		g.owe(deletes)
+	}
+	return err
+}
+
+// owe remembers deletions; g.mu is held.
+func (g *guardClient) owe(deletes []*storage.Operation) {
+	for _, op := range deletes {
+		if len(g.owed) < mostOwed {
+			g.owed = append(g.owed, op.Key)
+		}
+	}
+}
+
+// started ends the time of taking up: it deletes what has been put back under new keys.
+func (g *guardClient) started(ctx context.Context) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.starting = false
+	if g.failed != nil || len(g.owed) == 0 {
+		return g.failed
+	}
+	ops := make([]*storage.Operation, 0, len(g.owed))
+	for _, key := range g.owed {
+		ops = append(ops, storage.DeleteOperation(key))
+	}
+	if err := g.Client.Batch(ctx, ops...); err != nil {
+		g.log.Warn("the queue's storage can't be written; its clean-up is repeated later", zap.Error(err))
+		return nil
+	}
+	g.owed = nil
+	return nil
+}
+
+// Get, Set and Delete go the same way as a batch of one.
+func (g *guardClient) Get(ctx context.Context, key string) ([]byte, error) {
+	op := storage.GetOperation(key)
+	err := g.Batch(ctx, op)
+	return op.Value, err
+}
+
+// Set stores one value.
+func (g *guardClient) Set(ctx context.Context, key string, value []byte) error {
+	return g.Batch(ctx, storage.SetOperation(key, value))
+}
+
+// Delete removes one value.
+func (g *guardClient) Delete(ctx context.Context, key string) error {
+	return g.Batch(ctx, storage.DeleteOperation(key))
+}

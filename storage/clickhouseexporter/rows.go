@@ -1,0 +1,119 @@
+package clickhouseexporter
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/ClickHouse/ch-go/proto"
+	"github.com/zeebo/xxh3"
+	"go.opentelemetry.io/collector/pdata/plog"
+
+	"github.com/fermata-io/fermata/internal/streamlog"
+	"github.com/fermata-io/fermata/storage/aliases"
+	"github.com/fermata-io/fermata/storage/clients"
+	"github.com/fermata-io/fermata/storage/gateways"
+	"github.com/fermata-io/fermata/storage/streams"
+	"github.com/fermata-io/fermata/storage/table"
+)
+
+// tableBatch is what is common to the batches of all tables.
+type tableBatch interface {
+	Table() string
+	InsertSQL() string
+	Input() proto.Input
+	Len() int
+	Reset()
+}
+
+// rows gathers the rows of one insert, table by table, and what identifies them.
+type rows struct {
+	streams  *table.Batch[streams.Row]
+	gateways *table.Batch[gateways.Row]
+	clients  *table.Batch[clients.Row]
+	aliases  *table.Batch[aliases.Row]
+
+	hash    *xxh3.Hasher // of the rows' identities and versions, in their order
+	stream  streams.Row  // its arrays are used again
+	alias   []aliases.Row
+	scratch []byte
+}
+
+func newRows() *rows {
+	return &rows{
+		streams: streams.Table.NewBatch(), gateways: gateways.Table.NewBatch(),
+		clients: clients.Table.NewBatch(), aliases: aliases.Table.NewBatch(),
+		hash: xxh3.New(),
+	}
+}
+
+// tables returns the batches in the order in which they are inserted: names of requests last, so that a name never leads
+// to a request that is not there yet.
+func (r *rows) tables() []tableBatch {
+	return []tableBatch{r.streams, r.gateways, r.clients, r.aliases}
+}
+
+func (r *rows) reset() {
+	for _, t := range r.tables() {
+		t.Reset()
+	}
+	r.hash.Reset()
+}
+
+var errUnknownEvent = errors.New("the log record's event name is none of Fermata's")
+
+// add appends what the record becomes. An error says that the record can't be read; reason is its class.
+func (r *rows) add(lr plog.LogRecord, maxChunks int) (reason string, err error) {
+	r.alias = r.alias[:0]
+	switch lr.EventName() {
+	case streamlog.EventStream:
+		s, err := streamlog.Stream(lr, maxChunks)
+		if err != nil {
+			return reasonUnreadable, err
+		}
+		streams.FromWire(&s, &r.stream)
+		r.streams.Append(&r.stream)
+		r.identify(s.Tenant, s.RequestID, r.stream.Version, s.StartedAt, s.Seq)
+		r.alias = aliases.AppendStream(r.alias, &s)
+	case streamlog.EventGateway:
+		g, err := streamlog.Gateway(lr, maxChunks)
+		if err != nil {
+			return reasonUnreadable, err
+		}
+		row := gateways.FromWire(&g)
+		r.gateways.Append(&row)
+		r.identify(g.Tenant, g.RequestID, row.Version, g.ReceivedAt, 0)
+		r.alias = aliases.AppendGateway(r.alias, &g)
+	case streamlog.EventClient:
+		c, err := streamlog.Client(lr, maxChunks)
+		if err != nil {
+			return reasonUnreadable, err
+		}
+		row := clients.FromWire(&c)
+		r.clients.Append(&row)
+		r.identify(c.Tenant, c.RequestID, row.Version, c.ReceivedAt, c.Seq)
+		r.alias = aliases.AppendClient(r.alias, &c)
+	default:
+		return reasonUnknown, errUnknownEvent
+	}
+	for i := range r.alias {
+		r.aliases.Append(&r.alias[i])
+	}
+	return "", nil
+}
+
+func (r *rows) identify(tenant, id string, version uint64, at int64, seq uint32) {
+	b := r.scratch[:0]
+	b = append(append(append(b, tenant...), 0), id...)
+	b = binary.LittleEndian.AppendUint64(append(b, 0), version)
+	b = binary.LittleEndian.AppendUint64(b, uint64(at)) //nolint:gosec // bits only
+	b = binary.LittleEndian.AppendUint32(b, seq)
+	r.scratch = b
+	_, _ = r.hash.Write(b) // never fails
+}
+
+// token names the insert of these rows into a table: equal for equal rows in equal order.
+func (r *rows) token(name string) string {
+	sum := r.hash.Sum128()
+	return fmt.Sprintf("%s-%016x%016x", name, sum.Hi, sum.Lo)
+}
