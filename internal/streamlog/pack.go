@@ -174,6 +174,9 @@ func unpackFloats(b []byte, most int) ([]float32, error) {
 
 // countVarints counts the values by their last bytes, so that the result can be sized once.
 func countVarints(b []byte, most int) (int, error) {
+	if len(b) > 0 && b[len(b)-1] >= 0x80 {
+		return 0, ErrTruncated
+	}
 	n := 0
 	for _, c := range b {
 		if c < 0x80 {

@@ -1,6 +1,7 @@
 package streamlog
 
 import (
+	"errors"
 	"encoding/json"
 	"reflect"
 	"testing"
@@ -132,4 +133,15 @@ func FuzzUnpack(f *testing.F) {
 			t.Fatal("too many choices")
 		}
 	})
+}
+
+func TestPackedArraysThatEndInsideAValue(t *testing.T) {
+	for _, b := range [][]byte{{0x80}, {1, 0x80}, {0xff, 0xff}} {
+		if _, err := UnpackOffsets(b, 10); !errors.Is(err, ErrTruncated) {
+			t.Errorf("offsets %x: %v", b, err)
+		}
+		if _, err := UnpackUints(b, 10); !errors.Is(err, ErrTruncated) {
+			t.Errorf("uints %x: %v", b, err)
+		}
+	}
 }
