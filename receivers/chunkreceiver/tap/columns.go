@@ -17,15 +17,18 @@ type columns struct {
 	logprob []float32
 	text    []string
 
-	tokenless bool // a chunk with text didn't tell its tokens
-	choices   bool // a chunk of a choice other than 0
-	logprobs  bool // a chunk with a log-probability
+	// tokenful and tokenless tell of the whole stream so far: chunks with text that told their tokens, or did not.
+	tokenful, tokenless bool
+
+	choices  bool // a chunk of a choice other than 0
+	logprobs bool // a chunk with a log-probability
 }
 
 func (c *columns) reset() {
 	*c = columns{
 		t: c.t[:0], bytes: c.bytes[:0], tokens: c.tokens[:0], kind: c.kind[:0],
 		choice: c.choice[:0], logprob: c.logprob[:0], text: c.text[:0],
+		tokenful: c.tokenful, tokenless: c.tokenless,
 	}
 }
 
@@ -59,7 +62,14 @@ func (c *columns) add(e *llmstream.Event, t int64, text bool) {
 	if text {
 		c.text = append(c.text, string(e.Text))
 	}
-	c.tokenless = c.tokenless || e.Bytes > 0 && !e.TokensKnown
+	c.judge(e)
+}
+
+func (c *columns) judge(e *llmstream.Event) {
+	if e.Bytes > 0 {
+		c.tokenful = c.tokenful || e.TokensKnown
+		c.tokenless = c.tokenless || !e.TokensKnown
+	}
 }
 
 // merge adds a chunk to the last one, as a proxy that buffers would: bytes and tokens stay right, times get
@@ -78,20 +88,15 @@ func (c *columns) merge(e *llmstream.Event, t int64, text bool) bool {
 	if text {
 		c.text[i] += string(e.Text)
 	}
-	c.tokenless = c.tokenless || e.Bytes > 0 && !e.TokensKnown
+	c.judge(e)
 	return true
 }
 
 // chunks shows the columns as a record's. They share memory.
 func (c *columns) chunks() wire.Chunks {
 	w := wire.Chunks{T: c.t, Bytes: c.bytes, Kind: c.kind, Text: c.text}
-	if !c.tokenless {
-		for _, n := range c.tokens {
-			if n > 0 {
-				w.Tokens = c.tokens
-				break
-			}
-		}
+	if c.tokenful && !c.tokenless {
+		w.Tokens = c.tokens
 	}
 	if c.choices {
 		w.Choice = c.choice

@@ -1,11 +1,11 @@
 package tap
 
 import (
+	"crypto/rand"
 	"encoding/hex"
 	"net/http"
+	"strings"
 	"unicode/utf8"
-
-	"crypto/rand"
 
 	"github.com/google/uuid"
 
@@ -76,7 +76,7 @@ func allZero(s string) bool {
 // stop tracing what it traced before the tap stood in front of it.
 func newTraceparent() (header, trace, span string) {
 	var b [24]byte
-	_, _ = rand.Read(b[:])     // never fails (crypto/rand)
+	_, _ = rand.Read(b[:])        // never fails (crypto/rand)
 	b[0], b[16] = b[0]|1, b[16]|1 // neither id may be zero
 	var h [48]byte
 	hex.Encode(h[:], b[:])
@@ -106,19 +106,8 @@ func addAlias(list []string, id, name string) []string {
 func clean(s string, n int) string {
 	if len(s) > n {
 		s = s[:n]
-		for len(s) > 0 && !utf8.RuneStart(s[len(s)-1]) {
-			s = s[:len(s)-1]
-		}
-		if len(s) > 0 && s[len(s)-1] >= utf8.RuneSelf { // the character may be cut
-			s = s[:len(s)-1]
-		}
 	}
-	for i := range len(s) {
-		if s[i] == 0 || s[i] >= utf8.RuneSelf && !utf8.ValidString(s) {
-			return ""
-		}
-	}
-	return s
+	return strings.ReplaceAll(strings.ToValidUTF8(s, ""), "\x00", "")
 }
 
 // queryType takes the header over if it is a word of the contract.
