@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/collector/component"
 
 	"github.com/fermata-io/fermata/internal/ingest"
+	"github.com/fermata-io/fermata/receivers/chunkreceiver/internal/otlp"
 )
 
 // DefaultEndpoint is where the receiver listens when `http` is given without an endpoint.
@@ -23,23 +24,25 @@ type Config struct {
 	Path string `mapstructure:"path"`
 	// ForwardText lets the text of chunks go into the pipeline. Default false: it is measured and dropped.
 	ForwardText bool `mapstructure:"forward_text"`
+	// OTLP serves OTLP for logs and traces. Default: not served.
+	OTLP OTLPConfig `mapstructure:"otlp"`
 }
 
 var _ component.Config = (*Config)(nil)
 
 // NewDefaultConfig returns the documented defaults. It serves nowhere until a way in is configured.
 func NewDefaultConfig() *Config {
-	return &Config{Config: ingest.NewDefaultConfig(DefaultEndpoint), Path: DefaultPath}
+	return &Config{Config: ingest.NewDefaultConfig(DefaultEndpoint), Path: DefaultPath, OTLP: otlp.NewDefaultConfig()}
 }
 
 // Validate joins every problem, each with its key.
 func (c *Config) Validate() error {
 	var errs []error
-	if !c.Enabled() {
-		errs = append(errs, errors.New("no way in is configured: give ingest (the id of a fermata_ingest extension) or http (a listener of the receiver's own)"))
+	if !c.Enabled() && !c.OTLP.Enabled() {
+		errs = append(errs, errors.New("no way in is configured: give ingest (the id of a fermata_ingest extension), http (a listener of the receiver's own) or otlp"))
 	}
 	if !strings.HasPrefix(c.Path, "/") {
 		errs = append(errs, fmt.Errorf("path: is %q; want an absolute path, for instance %s", c.Path, DefaultPath))
 	}
-	return errors.Join(append(errs, c.Check())...)
+	return errors.Join(append(errs, c.Check(), c.OTLP.Check())...)
 }

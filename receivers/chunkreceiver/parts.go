@@ -25,6 +25,13 @@ func (c *Config) parts(set receiver.Settings, next consumer.Logs) ([]part, error
 		}
 		out = append(out, p)
 	}
+	if c.OTLP.Enabled() {
+		p, err := c.otlpPart(set, next)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, p)
+	}
 	return out, nil
 }
 

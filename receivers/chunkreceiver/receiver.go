@@ -3,6 +3,7 @@ package chunkreceiver
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"slices"
 
@@ -45,4 +46,16 @@ func (r *chunkReceiver) Addr() net.Addr {
 		}
 	}
 	return nil
+}
+
+// Addrs tells the bound addresses of the parts that have listeners of their own, by the names of the ready
+// file: otlp_grpc, otlp_http, tap.
+func (r *chunkReceiver) Addrs() map[string]string {
+	out := map[string]string{}
+	for _, p := range r.started {
+		if l, ok := p.(interface{ Addrs() map[string]string }); ok {
+			maps.Copy(out, l.Addrs())
+		}
+	}
+	return out
 }
