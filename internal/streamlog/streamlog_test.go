@@ -1,8 +1,8 @@
 package streamlog
 
 import (
-	"errors"
 	"encoding/json"
+	"errors"
 	"reflect"
 	"testing"
 
