@@ -198,8 +198,8 @@ func (d *jsonDecoder) texts(c *chunkDraft) error {
 		if err != nil {
 			return err
 		}
-		if defect == strEscape || defect == strControl {
-			d.fail("%s", strDefects[defect])
+		if defect&strMalformed != 0 {
+			d.fail("%s", defect)
 		}
 		c.textLen = append(c.textLen, uint32(min(len(s), math.MaxUint32))) //nolint:gosec // bounded
 		if d.opt.KeepText {

@@ -102,8 +102,8 @@ func (d *jsonDecoder) string() (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case defect != strOK:
-		d.fail("%s", strDefects[defect])
+	case defect != 0:
+		d.fail("%s", defect)
 		return "", nil
 	case len(b) > d.opt.Limits.MaxString:
 		d.fail("has %d bytes, at most %d are allowed", len(b), d.opt.Limits.MaxString)

@@ -71,11 +71,11 @@ func (r *jsonReader) more(closing byte, first bool) (bool, error) {
 	case c == closing:
 		r.i++
 		return false, nil
-	case first:
+	case first && r.i < len(r.b):
 		return true, nil
-	case c == ',':
+	case c == ',' && !first:
 		r.i++
-		if r.peek() == closing {
+		if r.peek() == closing || r.i >= len(r.b) {
 			return false, r.unexpected("a value after the comma")
 		}
 		return true, nil
@@ -92,22 +92,31 @@ func (r *jsonReader) literal(word string) error {
 	return nil
 }
 
-// A strDefect is what is wrong with a string that still has an end.
+// A strDefect is a set of what is wrong with a string that still has an end.
 type strDefect uint8
 
 const (
-	strOK strDefect = iota
-	strControl
+	strControl strDefect = 1 << iota
+	strEscape
 	strSurrogate
 	strUTF8
-	strEscape
+
+	// strMalformed strings are not JSON; the others are JSON that says nothing sensible.
+	strMalformed = strControl | strEscape
 )
 
-var strDefects = [...]string{
-	strControl:   "holds a raw control character; want it escaped",
-	strSurrogate: "holds half of a surrogate pair",
-	strUTF8:      "is not valid UTF-8",
-	strEscape:    "holds a malformed escape",
+func (d strDefect) String() string {
+	switch {
+	case d&strControl != 0:
+		return "holds a raw control character; want it escaped"
+	case d&strEscape != 0:
+		return "holds a malformed escape"
+	case d&strSurrogate != 0:
+		return "holds half of a surrogate pair"
+	case d&strUTF8 != 0:
+		return "is not valid UTF-8"
+	}
+	return "is sound"
 }
 
 // str reads a string. The bytes are valid until the next call. Defects are repaired with U+FFFD, as
@@ -126,7 +135,7 @@ func (r *jsonReader) str() ([]byte, strDefect, error) {
 			if ascii >= utf8.RuneSelf && !utf8.Valid(s) {
 				return r.repair(s), strUTF8, nil
 			}
-			return s, strOK, nil
+			return s, 0, nil
 		case c == '\\' || c < ' ':
 			return r.strSlow(start, i)
 		default:
@@ -155,11 +164,11 @@ func (r *jsonReader) strSlow(start, i int) (_ []byte, defect strDefect, _ error)
 		case c == '"':
 			r.i, r.scratch = i+1, out
 			if !utf8.Valid(out) {
-				return r.repair([]byte(string(out))), max(defect, strUTF8), nil
+				return r.repair([]byte(string(out))), defect | strUTF8, nil
 			}
 			return out, defect, nil
 		case c < ' ':
-			defect = max(defect, strControl)
+			defect |= strControl
 			out = append(out, c)
 			i++
 		case c != '\\':
@@ -170,7 +179,7 @@ func (r *jsonReader) strSlow(start, i int) (_ []byte, defect strDefect, _ error)
 		case b[i+1] == 'u':
 			c1, ok := hex4(b, i+2)
 			if !ok {
-				defect = strEscape
+				defect |= strEscape
 				i += 2
 				continue
 			}
@@ -183,14 +192,14 @@ func (r *jsonReader) strSlow(start, i int) (_ []byte, defect strDefect, _ error)
 				if c1 = utf16.DecodeRune(c1, c2); c1 != utf8.RuneError {
 					i += 6
 				} else {
-					defect = max(defect, strSurrogate)
+					defect |= strSurrogate
 				}
 			}
 			out = utf8.AppendRune(out, c1)
 		default:
 			esc := unescape[b[i+1]]
 			if esc == 0 {
-				defect = strEscape
+				defect |= strEscape
 				esc = b[i+1]
 			}
 			out = append(out, esc)
@@ -335,8 +344,8 @@ func (r *jsonReader) skipKey() error {
 
 func (r *jsonReader) skipStr() error {
 	_, defect, err := r.str()
-	if err == nil && (defect == strControl || defect == strEscape) {
-		err = &syntaxError{reason: strDefects[defect]}
+	if err == nil && defect&strMalformed != 0 {
+		err = &syntaxError{reason: defect.String()}
 	}
 	return err
 }

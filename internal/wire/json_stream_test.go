@@ -179,7 +179,7 @@ func TestDecodeStreamBodies(t *testing.T) {
 	f("empty", " \n", false, "", "0  (body): is empty; want a JSON object, an array of objects, or one object on each line")
 	f("concatenated", a+b+"\n"+c, false, "a b c", "")
 	f("lines", a+"\n\n"+b+"\r\n"+c+"\n", true, "a b c", "")
-	f("bad line", a+"\n{\"request_id\":\"x\",\n"+c, true, "a c", "1 x (item): ends early, at byte 67; want a field name")
+	f("bad line", a+"\n{\"request_id\":\"x\",\n"+c, true, "a c", "1 x (item): ends early, at byte 67; want a value after the comma")
 	f("cut line as JSON", a+"\n{\"request_id\":\"x\",\n"+c, false, "a c", "1 x (item): has '{' at byte 68; want a field name")
 	f("unclosed string", a+"\n{\"request_id\":\"x\n"+c+"\n"+b, false, "a c b", "1  request_id: holds a raw control character; want it escaped\n1  (item): has 'r' at byte 68; want a comma or '}'")
 	f("garbage line", a+"\nhello\n"+c, true, "a c", "1  (item): is not a JSON value; want an object\n1  (item): has 'h' at byte 49; want a JSON value")
