@@ -100,7 +100,11 @@ func (e *ingestExtension) Addr() net.Addr {
 
 // Mount serves h for pattern.
 func (e *ingestExtension) Mount(pattern string, h http.Handler) (unmount func(), err error) {
-	if !strings.HasPrefix(pattern, "/") || path.Clean(pattern) != strings.TrimSuffix(pattern, "/") && pattern != "/" {
+	clean := path.Clean(pattern)
+	if strings.HasSuffix(pattern, "/") && clean != "/" {
+		clean += "/"
+	}
+	if !strings.HasPrefix(pattern, "/") || clean != pattern {
 		return nil, fmt.Errorf("%q: want an absolute path without . and .., for instance /v1/chunks", pattern)
 	}
 	e.mu.Lock()
