@@ -1,35 +1,33 @@
 package demo
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// Options of a Handler.
-type Options struct {
-	// Scale stretches all waits; 1 when 0. Negative: no waits.
+// Name is the upstream's name under which the tap serves the model: /demo/.
+const Name = "demo"
+
+// Config of the model.
+type Config struct {
+	// Scale stretches all waits. Default 1; 0: no waits.
 	Scale float64
 }
+
+// NewDefaultConfig returns the documented defaults.
+func NewDefaultConfig() Config { return Config{Scale: 1} }
 
 // maxBody bounds a request.
 const maxBody = 1 << 20
 
-// Handler answers the protocols' paths.
-func Handler(o Options) http.Handler {
-	h := &handler{scale: o.Scale}
-	switch {
-	case h.scale == 0:
-		h.scale = 1
-	case h.scale < 0:
-		h.scale = 0
-	}
+// NewHandler answers the protocols' paths.
+func NewHandler(c Config) http.Handler {
+	h := &handler{scale: max(0, c.Scale)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", h.help)
 	mux.HandleFunc("GET /v1/models", h.models)
@@ -42,49 +40,6 @@ func Handler(o Options) http.Handler {
 		fail(w, http.StatusNotFound, "not_found", "the scripted model serves GET /v1/models and POST /v1/chat/completions, /v1/messages, /api/chat, /api/generate; not "+r.Method+" "+strconv.Quote(r.URL.Path))
 	})
 	return mux
-}
-
-// Server is a Handler on a listener of its own.
-type Server struct {
-	http   *http.Server
-	l      net.Listener
-	cancel context.CancelFunc
-	done   chan struct{}
-}
-
-// Listen starts serving on addr.
-func Listen(ctx context.Context, addr string) (*Server, error) {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
-	if err != nil {
-		return nil, err
-	}
-	base, cancel := context.WithCancel(context.Background())
-	s := &Server{
-		l: l, cancel: cancel, done: make(chan struct{}),
-		http: &http.Server{
-			Handler: Handler(Options{}), ReadHeaderTimeout: 10 * time.Second,
-			BaseContext: func(net.Listener) context.Context { return base },
-		},
-	}
-	go func() {
-		defer close(s.done)
-		_ = s.http.Serve(l) // ends with Shutdown; a broken loopback listener shows in its answers
-	}()
-	return s, nil
-}
-
-// Addr returns host:port.
-func (s *Server) Addr() string { return s.l.Addr().String() }
-
-// Shutdown ends running answers and stops.
-func (s *Server) Shutdown(ctx context.Context) error {
-	s.cancel()
-	err := s.http.Shutdown(ctx)
-	if err != nil {
-		_ = s.http.Close()
-	}
-	<-s.done
-	return err
 }
 
 type handler struct{ scale float64 }

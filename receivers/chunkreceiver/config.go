@@ -6,9 +6,11 @@ import (
 	"strings"
 
 	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/config/configoptional"
 
 	"github.com/fermata-io/fermata/internal/ingest"
 	"github.com/fermata-io/fermata/receivers/chunkreceiver/internal/otlp"
+	"github.com/fermata-io/fermata/receivers/chunkreceiver/tap"
 )
 
 // DefaultEndpoint is where the receiver listens when `http` is given without an endpoint.
@@ -26,20 +28,22 @@ type Config struct {
 	ForwardText bool `mapstructure:"forward_text"`
 	// OTLP serves OTLP for logs and traces. Default: not served.
 	OTLP OTLPConfig `mapstructure:"otlp"`
+	// Tap is a reverse proxy that records what passes. Default: none; endpoint localhost:4382 when given.
+	Tap configoptional.Optional[tap.Config] `mapstructure:"tap"`
 }
 
 var _ component.Config = (*Config)(nil)
 
 // NewDefaultConfig returns the documented defaults. It serves nowhere until a way in is configured.
 func NewDefaultConfig() *Config {
-	return &Config{Config: ingest.NewDefaultConfig(DefaultEndpoint), Path: DefaultPath, OTLP: otlp.NewDefaultConfig()}
+	return &Config{Config: ingest.NewDefaultConfig(DefaultEndpoint), Path: DefaultPath, OTLP: otlp.NewDefaultConfig(), Tap: configoptional.Default(*tap.NewDefaultConfig())}
 }
 
 // Validate joins every problem, each with its key.
 func (c *Config) Validate() error {
 	var errs []error
-	if !c.Enabled() && !c.OTLP.Enabled() {
-		errs = append(errs, errors.New("no way in is configured: give ingest (the id of a fermata_ingest extension), http (a listener of the receiver's own) or otlp"))
+	if !c.Enabled() && !c.OTLP.Enabled() && !c.Tap.HasValue() {
+		errs = append(errs, errors.New("no way in is configured: give ingest (the id of a fermata_ingest extension), http (a listener of the receiver's own), otlp or tap"))
 	}
 	if !strings.HasPrefix(c.Path, "/") {
 		errs = append(errs, fmt.Errorf("path: is %q; want an absolute path, for instance %s", c.Path, DefaultPath))

@@ -32,6 +32,13 @@ func (c *Config) parts(set receiver.Settings, next consumer.Logs) ([]part, error
 		}
 		out = append(out, p)
 	}
+	if c.Tap.HasValue() {
+		p, err := c.tapPart(set, next)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, p)
+	}
 	return out, nil
 }
 

@@ -17,13 +17,10 @@ import (
 // DefaultUpstream names the upstream that is served at "/".
 const DefaultUpstream = "default"
 
-// BuiltinDemo is the URL of the scripted model that the tap runs itself (package internal/demo).
-const BuiltinDemo = "builtin:demo"
-
-// Upstream is one LLM server behind the tap.
+// Upstream is one LLM server behind the tap. In a configuration a bare URL stands for one with no other setting.
 type Upstream struct {
-	// URL is where requests go: http, https, h2c (HTTP/2 without TLS) or builtin:demo. A path in it is put in
-	// front of the request's path.
+	// URL is where requests go: http, https or h2c (HTTP/2 without TLS). A path in it is put in front of the
+	// request's path.
 	URL string `mapstructure:"url"`
 	// Provider is recorded as the streams' provider. Default: guessed from the protocol and the answer.
 	Provider string `mapstructure:"provider"`
@@ -34,13 +31,19 @@ type Upstream struct {
 	Region string `mapstructure:"region"`
 }
 
+// UnmarshalText takes a bare URL.
+func (u *Upstream) UnmarshalText(b []byte) error {
+	u.URL = string(b)
+	return nil
+}
+
 // Config of a tap.
 type Config struct {
 	// Endpoint is the address to listen on. Default localhost:4382.
 	Endpoint string `mapstructure:"endpoint"`
 	// TLS makes the tap an HTTPS server. Default: plain HTTP.
 	TLS configoptional.Optional[configtls.ServerConfig] `mapstructure:"tls"`
-	// Upstreams by name. "default" is served at "/", any other at "/NAME/". No default upstream: "/" answers 404.
+	// Upstreams by name. "default" (or "") is served at "/", any other at "/NAME/". No default upstream: "/" answers 404.
 	Upstreams map[string]Upstream `mapstructure:"upstreams"`
 	// Tenant of streams whose request has no X-Fermata-Tenant. Default "default".
 	Tenant string `mapstructure:"tenant"`
@@ -60,8 +63,9 @@ type Config struct {
 	RetryFor time.Duration `mapstructure:"retry_for"`
 	// DrainTimeout is how long Shutdown lets running streams go on. Default 2s.
 	DrainTimeout time.Duration `mapstructure:"drain_timeout"`
-	// ForwardText hands the text of the chunks to the callback, in memory. Default false.
-	ForwardText bool `mapstructure:"forward_text"`
+	// ForwardText hands the text of the chunks to the sink, in memory. Default false. In a receiver's
+	// configuration it is the receiver's own setting.
+	ForwardText bool `mapstructure:"-"`
 }
 
 // NewDefaultConfig returns the documented defaults, without an upstream.
@@ -114,7 +118,10 @@ func (c *Config) Validate() error {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		if !validName(name) {
+		if _, twice := c.Upstreams[DefaultUpstream]; name == "" && twice {
+			bad("upstreams", `has both "" and "default"; they are the same upstream`)
+		}
+		if name != "" && !validName(name) {
 			bad("upstreams", "%q is no name for an upstream; want letters, digits, . _ and -", name)
 		}
 		if _, err := parseUpstream(c.Upstreams[name].URL); err != nil {
@@ -130,15 +137,12 @@ func validName(s string) bool {
 
 // parseUpstream reads an upstream's URL.
 func parseUpstream(s string) (*url.URL, error) {
-	if s == BuiltinDemo {
-		return &url.URL{Scheme: "builtin", Opaque: "demo"}, nil
-	}
 	u, err := url.Parse(s)
 	switch {
 	case err != nil:
 		return nil, errors.New("is no URL; want something like http://127.0.0.1:8000")
 	case u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "h2c":
-		return nil, fmt.Errorf("has scheme %q; want http, https, h2c or %s", u.Scheme, BuiltinDemo)
+		return nil, fmt.Errorf("has scheme %q; want http, https or h2c", u.Scheme)
 	case u.Host == "":
 		return nil, errors.New("names no host; want something like http://127.0.0.1:8000")
 	case u.RawQuery != "" || u.Fragment != "":

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"sort"
@@ -15,7 +16,6 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.uber.org/zap"
 
-	"github.com/fermata-io/fermata/internal/demo"
 	"github.com/fermata-io/fermata/internal/llmstream"
 	"github.com/fermata-io/fermata/internal/wire"
 )
@@ -43,7 +43,6 @@ type Tap struct {
 
 	server   *http.Server
 	listener net.Listener
-	demo     *demo.Server
 	ctx      context.Context // ends all requests
 	cancel   context.CancelFunc
 	stopping atomic.Bool
@@ -81,6 +80,11 @@ func New(cfg Config, set Settings, sink Sink) (*Tap, error) {
 	if set.Logger == nil {
 		set.Logger = zap.NewNop()
 	}
+	if u, ok := cfg.Upstreams[""]; ok {
+		cfg.Upstreams = maps.Clone(cfg.Upstreams)
+		delete(cfg.Upstreams, "")
+		cfg.Upstreams[DefaultUpstream] = u
+	}
 	t := &Tap{
 		cfg: cfg, log: set.Logger, sink: sink, upstreams: map[string]*upstream{},
 		served: make(chan struct{}), stop: make(chan struct{}), sent: make(chan struct{}), wake: make(chan struct{}, 1), idle: make(chan struct{}),
@@ -116,12 +120,12 @@ func (t *Tap) Names() []string {
 
 // Start listens and serves until Shutdown.
 func (t *Tap) Start(ctx context.Context) error {
-	if err := t.openUpstreams(ctx); err != nil {
+	if err := t.openUpstreams(); err != nil {
 		return err
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", t.cfg.Endpoint)
 	if err != nil {
-		t.closeUpstreams(ctx)
+		t.closeUpstreams()
 		return fmt.Errorf("tap: can't listen on %s: %w; set another address with endpoint (--listen-tap)", t.cfg.Endpoint, err)
 	}
 	t.listener = l
@@ -142,7 +146,7 @@ func (t *Tap) Start(ctx context.Context) error {
 	if t.cfg.TLS.HasValue() {
 		if t.server.TLSConfig, err = t.cfg.TLS.Get().LoadTLSConfig(ctx); err != nil {
 			_ = l.Close()
-			t.closeUpstreams(ctx)
+			t.closeUpstreams()
 			return fmt.Errorf("tap: tls: %w", err)
 		}
 	}
@@ -162,28 +166,17 @@ func (t *Tap) Start(ctx context.Context) error {
 	return nil
 }
 
-func (t *Tap) openUpstreams(ctx context.Context) error {
+func (t *Tap) openUpstreams() error {
 	for name, cfg := range t.cfg.Upstreams {
 		base, err := parseUpstream(cfg.URL)
 		if err != nil {
 			return fmt.Errorf("tap: upstreams::%s::url: %w", name, err)
 		}
 		u := &upstream{name: name, cfg: cfg, deployment: cfg.Deployment}
-		if base.Scheme == "builtin" {
-			if t.demo == nil {
-				if t.demo, err = demo.Listen(ctx, "127.0.0.1:0"); err != nil {
-					return fmt.Errorf("tap: scripted model: %w", err)
-				}
-			}
-			base.Host = t.demo.Addr()
-		}
 		if u.deployment == "" {
 			u.deployment = name
 			if name == DefaultUpstream {
 				u.deployment = base.Host
-			}
-			if base.Scheme == "builtin" {
-				u.deployment = "demo"
 			}
 		}
 		u.base = base
@@ -194,12 +187,9 @@ func (t *Tap) openUpstreams(ctx context.Context) error {
 	return nil
 }
 
-func (t *Tap) closeUpstreams(ctx context.Context) {
+func (t *Tap) closeUpstreams() {
 	for _, u := range t.upstreams {
 		u.transport.CloseIdleConnections()
-	}
-	if t.demo != nil {
-		_ = t.demo.Shutdown(ctx)
 	}
 	t.unmeter()
 }
@@ -239,7 +229,7 @@ func (t *Tap) Shutdown(ctx context.Context) error {
 		err = fmt.Errorf("tap: recorded streams were not handed on: %w", ctx.Err())
 	}
 	t.sinkEnd()
-	t.closeUpstreams(ctx)
+	t.closeUpstreams()
 	return err
 }
 

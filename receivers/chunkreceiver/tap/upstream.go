@@ -93,7 +93,7 @@ func (u *upstream) provider(i *llmstream.Info) string {
 		}
 	}
 	switch {
-	case u.base.Scheme == "builtin":
+	case strings.HasPrefix(i.Fingerprint, "demo-"):
 		return "demo"
 	case strings.HasPrefix(i.Fingerprint, "vllm-"):
 		return "vllm"
