@@ -1,0 +1,4 @@
+package collector
+
+// Version is set at link time.
+var Version = "dev"
