@@ -62,7 +62,7 @@ func (e ListRequestsParamsQueryType) Valid() bool {
 
 // Check defines model for Check.
 type Check struct {
-	// Detail What was seen
+	// Detail What was seen, and what to do when not ok
 	Detail *string `json:"detail,omitempty"`
 	Name   string  `json:"name"`
 	Ok     bool    `json:"ok"`

@@ -126,7 +126,11 @@ func (r *reader) skip(where, kind string) {
 // id makes a request id from the file's hash, the options that shape the record, and the item's place.
 func (r *reader) id(parts ...string) string {
 	h := r.src.hash[:12]
-	if extra := strings.Join(parts[:len(parts)-1], "\x00"); extra != "" {
+	extra := strings.Join(parts[:len(parts)-1], "\x00")
+	if !r.opt.Start.IsZero() {
+		extra += "\x00" + strconv.FormatInt(r.opt.Start.UnixMicro(), 10)
+	}
+	if extra != "" {
 		h = fmt.Sprintf("%012x", xxh3.HashString(r.src.hash+"\x00"+extra)&0xffffffffffff)
 	}
 	return r.rep.Format + "-" + h + "-" + parts[len(parts)-1]
