@@ -17,10 +17,13 @@ import (
 // DefaultUpstream names the upstream that is served at "/".
 const DefaultUpstream = "default"
 
+// BuiltinDemo is the URL of the scripted model (package internal/demo), which the tap then runs itself.
+const BuiltinDemo = "builtin:demo"
+
 // Upstream is one LLM server behind the tap. In a configuration a bare URL stands for one with no other setting.
 type Upstream struct {
-	// URL is where requests go: http, https or h2c (HTTP/2 without TLS). A path in it is put in front of the
-	// request's path.
+	// URL is where requests go: http, https, h2c (HTTP/2 without TLS) or builtin:demo. A path in it is put in
+	// front of the request's path.
 	URL string `mapstructure:"url"`
 	// Provider is recorded as the streams' provider. Default: guessed from the protocol and the answer.
 	Provider string `mapstructure:"provider"`
@@ -137,12 +140,15 @@ func validName(s string) bool {
 
 // parseUpstream reads an upstream's URL.
 func parseUpstream(s string) (*url.URL, error) {
+	if s == BuiltinDemo {
+		return &url.URL{Scheme: "http"}, nil // its address is known once it listens
+	}
 	u, err := url.Parse(s)
 	switch {
 	case err != nil:
 		return nil, errors.New("is no URL; want something like http://127.0.0.1:8000")
 	case u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "h2c":
-		return nil, fmt.Errorf("has scheme %q; want http, https or h2c", u.Scheme)
+		return nil, fmt.Errorf("has scheme %q; want http, https, h2c or %s", u.Scheme, BuiltinDemo)
 	case u.Host == "":
 		return nil, errors.New("names no host; want something like http://127.0.0.1:8000")
 	case u.RawQuery != "" || u.Fragment != "":

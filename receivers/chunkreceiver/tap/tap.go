@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.uber.org/zap"
 
+	"github.com/fermata-io/fermata/internal/demo"
 	"github.com/fermata-io/fermata/internal/llmstream"
 	"github.com/fermata-io/fermata/internal/wire"
 )
@@ -43,6 +44,7 @@ type Tap struct {
 
 	server   *http.Server
 	listener net.Listener
+	demo     *demo.Server
 	ctx      context.Context // ends all requests
 	cancel   context.CancelFunc
 	stopping atomic.Bool
@@ -120,7 +122,7 @@ func (t *Tap) Names() []string {
 
 // Start listens and serves until Shutdown.
 func (t *Tap) Start(ctx context.Context) error {
-	if err := t.openUpstreams(); err != nil {
+	if err := t.openUpstreams(ctx); err != nil {
 		return err
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", t.cfg.Endpoint)
@@ -166,13 +168,19 @@ func (t *Tap) Start(ctx context.Context) error {
 	return nil
 }
 
-func (t *Tap) openUpstreams() error {
+func (t *Tap) openUpstreams(ctx context.Context) error {
 	for name, cfg := range t.cfg.Upstreams {
 		base, err := parseUpstream(cfg.URL)
 		if err != nil {
 			return fmt.Errorf("tap: upstreams::%s::url: %w", name, err)
 		}
 		u := &upstream{name: name, cfg: cfg, deployment: cfg.Deployment}
+		if cfg.URL == BuiltinDemo {
+			if base.Host, err = t.openDemo(ctx); err != nil {
+				return err
+			}
+			u.deployment = demo.Name
+		}
 		if u.deployment == "" {
 			u.deployment = name
 			if name == DefaultUpstream {
@@ -187,9 +195,22 @@ func (t *Tap) openUpstreams() error {
 	return nil
 }
 
+// openDemo starts the scripted model and returns its address.
+func (t *Tap) openDemo(ctx context.Context) (addr string, err error) {
+	if t.demo == nil {
+		if t.demo, err = demo.Listen(ctx, demo.NewDefaultConfig()); err != nil {
+			return "", fmt.Errorf("tap: scripted model: %w", err)
+		}
+	}
+	return t.demo.Addr(), nil
+}
+
 func (t *Tap) closeUpstreams() {
 	for _, u := range t.upstreams {
 		u.transport.CloseIdleConnections()
+	}
+	if t.demo != nil {
+		t.demo.Close()
 	}
 	t.unmeter()
 }
