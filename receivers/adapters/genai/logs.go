@@ -179,7 +179,7 @@ func (b *Batch) late(s *wire.Stream) {
 		case semconv.CachedTokens:
 			set(f, field, &s.CachedTokens)
 		case semconv.ErrorType, semconv.ExceptionType:
-			s.ErrorType = first(s.ErrorType, f.str(field))
+			s.ErrorType = first(s.ErrorType, wire.ErrorClass(f.str(field)))
 		case semconv.ResponseID:
 			if s.ResponseID == "" {
 				s.ResponseID = f.str(field)
