@@ -38,7 +38,7 @@ export class Client {
     this._consented = this._allowed && options.consent !== 'pending';
     this._sampleRate = options.sampleRate ?? 1;
     this._badLimits = { ...defaultBad, ...options.bad };
-    this._queue = new Queue(this);
+    this._queue = this._newQueue();
   }
 
   /** Begins the measurement of one answer. Call it in the handler of the user's action. */
@@ -91,6 +91,11 @@ export class Client {
   /** Beacons known to be lost so far. */
   get lostBeacons(): number {
     return this._queue._lost;
+  }
+
+  /** @internal */
+  _newQueue(): Queue {
+    return new Queue(this, this.options.transport);
   }
 
   /** @internal */

@@ -12,12 +12,15 @@ const maxInFlight = 2;
 const maxTries = 5;
 /** Bytes of one beacon: two fit into what browsers allow for keepalive requests. */
 const maxBeacon = 30_000;
+/** Streams that are over and wait for the next beacon. */
+const maxEnded = 256;
 /** Streams in one beacon. */
 const maxStreams = 50;
 
 interface Waiting {
-  _beacon: WireBeacon;
   _body: string;
+  /** The same with less in it, for a browser that refuses the whole. */
+  _small: (() => string) | undefined;
   _size: number;
   _tries: number;
   _notBefore: number;
@@ -38,11 +41,11 @@ export class Queue {
   private _timer: unknown;
   private _inFlight = 0;
   private _idle: (() => void)[] = [];
-  private readonly _transport: Transport | undefined;
 
-  constructor(private readonly _client: Client) {
-    this._transport = _client.options.transport;
-  }
+  constructor(
+    /** @internal */ readonly _client: Client,
+    private readonly _transport: Transport | undefined,
+  ) {}
 
   /** There is something to send: make sure that a flush is due. @internal */
   _wake(ms = this._client.options.flushInterval ?? 1500): void {
@@ -56,7 +59,8 @@ export class Queue {
   /** @internal */
   _ended(s: Stream): void {
     this._client._streams.delete(s);
-    if (this._ended_.length < 256) this._ended_.push(s);
+    if (!s._wanted()) return;
+    if (this._ended_.length < maxEnded) this._ended_.push(s);
     else this._lost++;
     this._wake();
   }
@@ -86,12 +90,10 @@ export class Queue {
     this._waiting = this._waiting.filter((w) => w._busy || !this._hand(w));
   }
 
-  /** Offers one beacon to the browser, refused ones once more in a smaller shape. */
+  /** Offers one beacon to the browser, a refused one once more in a smaller shape. */
   private _hand(w: Waiting): boolean {
     const t = this._transport as Transport;
-    if (t.beacon(w._body)) return true;
-    const small = { ...w._beacon, streams: w._beacon.streams.map(shrink) };
-    return t.beacon(JSON.stringify(small));
+    return t.beacon(w._body) || (!!w._small && t.beacon(w._small()));
   }
 
   /** Moves what the streams have into beacons. */
@@ -123,7 +125,8 @@ export class Queue {
     if (part.length) this._add(part);
   }
 
-  private _add(streams: WireStream[]): void {
+  /** Makes one body of segments. @internal */
+  _add(streams: WireStream[]): void {
     const { options, env, session } = this._client;
     const beacon: WireBeacon = {
       session_id: session.id,
@@ -143,8 +146,12 @@ export class Queue {
       if (net.downlink) conn.downlink = net.downlink;
       beacon.connection = conn;
     }
-    const body = JSON.stringify(beacon);
-    this._waiting.push({ _beacon: beacon, _body: body, _size: utf8(body), _tries: 0, _notBefore: 0, _busy: false });
+    this._enqueue(JSON.stringify(beacon), () => JSON.stringify({ ...beacon, streams: streams.map(shrink) }));
+  }
+
+  /** Puts one body in line, and lets go of the oldest beyond what may wait. @internal */
+  _enqueue(body: string, small?: () => string): void {
+    this._waiting.push({ _body: body, _small: small, _size: utf8(body), _tries: 0, _notBefore: 0, _busy: false });
     let total = this._waiting.reduce((n, w) => n + w._size, 0);
     while (this._waiting.length > maxWaiting || total > maxWaitingBytes) {
       const i = this._waiting.findIndex((w) => !w._busy);

@@ -253,7 +253,7 @@ export class Stream {
   /** Nothing more will come: flush the rest. @internal */
   _finish(): void {
     if (this._final) return;
-    this._final = true;
+    this._final = this._dirty = true;
     this.client.env.clearTimeout(this._timer);
     for (const f of this._cleanup.splice(0)) this.client._safe(f);
     this.client._over(this);

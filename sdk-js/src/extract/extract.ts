@@ -41,11 +41,15 @@ export function piecesOf(event: unknown, extract?: Extract): Piece[] {
   return c === '{' || c === '[' ? [{ kind: 'error', broken: true }] : event ? [{ kind: 'content', text: event }] : [{ kind: 'role' }];
 }
 
+/** Characters that tell what a body without a content type is. */
+const longestMark = 'event:'.length;
+
 /** Reads one body into one stream as the bytes come. */
 export class BodyReader {
   private _decoder: TextDecoder | undefined = new TextDecoder();
   private _feed: ((text: string) => boolean) | undefined;
   private _pending = '';
+  private _size = 0;
 
   constructor(
     private readonly _stream: Stream,
@@ -66,6 +70,7 @@ export class BodyReader {
 
   /** The body is complete. @internal */
   _end(): void {
+    if (!this._format) this._guess();
     if (!this._feed) return;
     const tail = this._decoder?.decode() ?? '';
     if (tail) this._text(tail, 0);
@@ -75,16 +80,25 @@ export class BodyReader {
   }
 
   private _text(text: string, size: number): void {
+    this._size += size;
     if (!this._format) {
-      if (!text.trim()) return;
-      const t = text.trimStart();
-      this._set(/^(data|event|id|retry)?:/.test(t) ? 'sse' : t[0] === '{' ? 'ndjson' : /\0/.test(t) ? 'raw' : 'text');
+      this._pending += text;
+      if (this._pending.trimStart().length > longestMark) this._guess();
+    } else if (this._feed) {
+      if (!this._feed(text)) this._set('raw');
+    } else if (size) {
+      this._stream.chunk('content', size);
     }
-    if (this._format === 'raw') {
-      if (size) this._stream.chunk('content', size);
-    } else if (this._feed && !this._feed(text)) {
-      this._set('raw');
-    }
+  }
+
+  /** Decides by the first characters. */
+  private _guess(): void {
+    const text = this._pending;
+    const t = text.trimStart();
+    this._pending = '';
+    this._set(/^(data|event|id|retry)?:/.test(t) ? 'sse' : t[0] === '{' ? 'ndjson' : t.includes('\0') ? 'raw' : 'text');
+    if (this._feed) this._feed(text);
+    else this._stream.chunk('content', this._size);
   }
 
   private _set(format: Format): void {

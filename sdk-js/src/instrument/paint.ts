@@ -1,7 +1,8 @@
 import type { Stream } from '../core/stream';
 import type { PaintSource } from '../core/types';
 import type { Frame, Page } from './page';
-import { retracted, samePrefix } from './retraction';
+import { retracted } from './retraction';
+import { Rope } from './rope';
 import { Ruler } from './ruler';
 
 /** Where the answer will stand: the element, a selector (its last match counts), or a function that finds it. */
@@ -52,13 +53,15 @@ export function observeElement(stream: Stream, page: Page, target: Target, optio
 
 class AnswerObserver {
   private _el: Element | null | undefined;
-  private _text = '';
+  private _text = new Rope();
   /** What stood in the element when the answer began. */
   private _placeholder = '';
   private _began = false;
   private readonly _ruler = new Ruler();
   private _inDom = 0;
   private _painted = 0;
+  /** How much of the text was there in the last frame; the text itself from the moment it changes other than by growing. */
+  private _paintedLength = 0;
   private _paintedText = '';
   private _changed = false;
   private _shrunk = false;
@@ -123,7 +126,8 @@ class AnswerObserver {
     this._page._onFrame.delete(this._frame);
     this._untime();
     this._stream._onText = this._stream._settle = undefined;
-    this._text = this._paintedText = this._placeholder = '';
+    this._text = new Rope();
+    this._paintedText = this._placeholder = '';
     this._stream._release();
   }
 
@@ -131,9 +135,8 @@ class AnswerObserver {
   private _begin(): void {
     if (this._began) return;
     this._began = true;
-    this._placeholder = this._text;
-    this._paintedText = '';
-    this._ruler._restart(this._text.length);
+    this._placeholder = this._text._slice(0, this._text._length);
+    this._ruler._restart(this._text._length);
   }
 
   private _find(): void {
@@ -155,7 +158,7 @@ class AnswerObserver {
   private _onChange(records: MutationRecord[]): void {
     if (this._stopped) return;
     if (this._stream._contentAt >= 0) this._begin();
-    const before = this._text.length;
+    const before = this._text._length;
     this._update(this._append(records) ? before : this._read());
   }
 
@@ -166,7 +169,7 @@ class AnswerObserver {
     let added: string;
     if (r.type === 'characterData') {
       const old = r.oldValue ?? '';
-      if (records.some((x) => x.target !== node || x.type !== r.type) || !node.data.startsWith(old)) return false;
+      if (records.some((x) => x.target !== node || x.type !== r.type) || node.data.slice(0, old.length) !== old) return false;
       if (!this._isLast(node)) return false;
       added = node.data.slice(old.length);
     } else {
@@ -174,7 +177,7 @@ class AnswerObserver {
       if (records.length > 1 || r.removedNodes.length || r.addedNodes.length !== 1 || !n || !this._isLast(n)) return false;
       added = n.textContent ?? '';
     }
-    this._text += added;
+    this._text._add(added);
     return true;
   }
 
@@ -186,9 +189,14 @@ class AnswerObserver {
   /** Reads the whole text; returns how much of its beginning stayed. */
   private _read(): number {
     const text = this._el?.textContent ?? '';
-    const same = samePrefix(this._text, text);
-    if (same < this._text.length) this._shrunk = true;
-    this._text = text;
+    const same = this._text._same(text);
+    if (same < this._text._length) {
+      if (!this._shrunk) this._paintedText = this._text._slice(0, this._paintedLength);
+      this._shrunk = true;
+      this._text = new Rope(text);
+    } else {
+      this._text._add(text.slice(same));
+    }
     return same;
   }
 
@@ -219,7 +227,7 @@ class AnswerObserver {
     this._changed = false;
     if (this._shrunk) {
       this._shrunk = false;
-      const gone = this._sure ? retracted(this._paintedText, this._text, this._placeholder) : 0;
+      const gone = this._sure ? retracted(this._paintedText, this._text._slice(0, this._text._length), this._placeholder) : 0;
       if (gone) {
         this._stream._retracted(frame._end, gone);
         // A new text has begun, rather than a piece been cut out of the old one.
@@ -230,7 +238,7 @@ class AnswerObserver {
         }
       }
     }
-    this._paintedText = this._text;
+    this._paintedLength = this._text._length;
     const n = this._ruler._shown - this._painted;
     if (n > 0 && this._shows()) {
       this._painted += n;
@@ -242,9 +250,15 @@ class AnswerObserver {
       }
     }
     // Text that could not be compared, and is not what stood there before.
-    if (!this._first && this._stream._contentAt >= 0 && this._text !== this._placeholder && this._text.trim() && this._shows()) {
+    if (!this._first && this._stream._contentAt >= 0 && this._hasText() && this._shows()) {
       this._first = frame;
     }
+  }
+
+  /** Something stands there that did not before the answer. */
+  private _hasText(): boolean {
+    const text = this._text._slice(0, this._text._length);
+    return text !== this._placeholder && !!text.trim();
   }
 
   private _shows(): boolean {

@@ -1,4 +1,5 @@
 import { utf8 } from '../core/bytes';
+import { samePrefix } from './rope';
 
 /** Bytes of vanished text below which rendering, not retraction, is the likely cause. */
 const least = 8;
@@ -6,19 +7,6 @@ const least = 8;
 const words = /[\p{L}\p{N}]+/gu;
 /** What Markdown shows raw until its closing sign has come: link targets, languages of code fences. */
 const syntax = /\]\([^)\s]*\)?|```\w*/g;
-
-/** Characters at the start that a and b share. @internal */
-export function samePrefix(a: string, b: string): number {
-  let low = 0;
-  let high = Math.min(a.length, b.length);
-  if (a.slice(0, high) === b.slice(0, high)) return high;
-  while (low < high) {
-    const mid = (low + high + 1) >> 1;
-    if (a.slice(low, mid) === b.slice(low, mid)) low = mid;
-    else high = mid - 1;
-  }
-  return low;
-}
 
 /**
  * Bytes of text that was in `before` and is no longer in `after`. Words that moved, split or lost their markup

@@ -1,4 +1,5 @@
 import { utf8 } from '../core/bytes';
+import { Rope } from './rope';
 
 /** Characters of received text kept for comparison. Beyond it, plain counts of shown text take over. */
 export const rulerCap = 1 << 18;
@@ -37,16 +38,19 @@ export class Ruler {
   /** Some of the received text is in the shown text beyond doubt. @internal */
   _sure = false;
 
-  private _received = '';
+  private readonly _received = new Rope();
   private _bytes = 0;
   private _full = false;
+  /** Bytes of the shown text up to a place, for when it can't be compared. */
+  private _plain = 0;
+  private _plainTo = -1;
   private _marks: Mark[] = [{ _len: 0, _at: 0, _bytes: 0, _letters: 0, _hits: 0 }];
 
   /** Text came in. @internal */
   _receive(text: string): void {
     this._bytes += utf8(text);
-    if (this._received.length + text.length > rulerCap) this._full = true;
-    else this._received += text;
+    if (this._received._length + text.length > rulerCap) this._full = true;
+    else this._received._add(text);
   }
 
   /** All that was received is shown. @internal */
@@ -58,7 +62,7 @@ export class Ruler {
    * The shown text is now `text`, unchanged up to `same`.
    * @internal
    */
-  _show(text: string, same: number): void {
+  _show(text: Rope, same: number): void {
     const marks = this._marks;
     while (marks.length > 1 && (marks[marks.length - 1] as Mark)._len > same) marks.pop();
     const base = marks[0] as Mark;
@@ -68,17 +72,17 @@ export class Ruler {
     const next = { ...mark };
     let { _at: at, _letters: letters } = mark;
     let i = mark._len;
-    for (; i < text.length; i++) {
-      const c = text.charCodeAt(i);
+    for (; i < text._length; i++) {
+      const c = text._at(i);
       if (!isLetter(c)) continue;
       letters++;
       let n = 0;
-      while (at < r.length && !isLetter(r.charCodeAt(at))) at++;
-      if (r.charCodeAt(at) === c) {
+      while (at < r._length && !isLetter(r._at(at))) at++;
+      if (r._at(at) === c) {
         n = 1;
-      } else if (at < r.length) {
-        const want = text.slice(i, i + anchor);
-        const k = want.length === anchor ? r.slice(at, at + reach).indexOf(want) : -1;
+      } else if (at < r._length) {
+        const want = text._slice(i, i + anchor);
+        const k = want.length === anchor ? r._slice(at, at + reach).indexOf(want) : -1;
         if (k >= 0) {
           at += k;
           n = anchor;
@@ -98,19 +102,24 @@ export class Ruler {
       }
     }
     if (next._len > mark._len) {
-      next._bytes += utf8(r, mark._at, next._at);
+      next._bytes += measure(r, mark._at, next._at);
       // Marks lie some way apart: a change in front of one only costs the way from the one before.
       if (marks.length > 1 && next._len - (marks[marks.length - 2] as Mark)._len < 200) marks.pop();
       marks.push(next);
-      // Markup and space behind shown text are as good as shown.
-      let end = next._at;
-      while (end < r.length && !isLetter(r.charCodeAt(end))) end++;
-      if (next._at > mark._at) this._shown = Math.max(this._shown, next._bytes + utf8(r, next._at, end));
       this._sure ||= next._hits > 0 && (next._hits * 2 >= letters || next._hits >= 2 * anchor);
     }
-    const length = text.length - base._len;
+    if (next._at > base._at) {
+      // Markup and space behind shown text are as good as shown.
+      let end = next._at;
+      while (end < r._length && !isLetter(r._at(end))) end++;
+      this._shown = Math.max(this._shown, next._bytes + measure(r, next._at, end));
+    }
+    const length = text._length - base._len;
     if (this._full || !this._bytes || (length > judged && (next._at - base._at) * 3 < length)) {
-      this._shown = Math.max(this._shown, Math.min(utf8(text, base._len), this._bytes || Number.POSITIVE_INFINITY));
+      const known = same >= this._plainTo && this._plainTo >= base._len;
+      this._plain = known ? this._plain + measure(text, this._plainTo) : measure(text, base._len);
+      this._plainTo = text._length;
+      this._shown = Math.max(this._shown, Math.min(this._plain, this._bytes || Number.POSITIVE_INFINITY));
     }
   }
 
@@ -119,4 +128,10 @@ export class Ruler {
     const { _at, _bytes } = this._marks[this._marks.length - 1] as Mark;
     this._marks = [{ _len: length, _at, _bytes, _letters: 0, _hits: 0 }];
   }
+}
+
+/** UTF-8 bytes of a part; one unit more in front, so that no pair is counted in halves. */
+function measure(r: Rope, from: number, to = r._length): number {
+  const before = Math.min(from, 1);
+  return utf8(r._slice(from - before, to), before);
 }
