@@ -160,7 +160,7 @@ func (s *sender) count(batch []item, status int, answer []byte) error {
 		Accepted int `json:"accepted"`
 		Rejected int `json:"rejected"`
 		Errors   []struct {
-			Index     int    `json:"index"`
+			Index     *int   `json:"index"`
 			RequestID string `json:"request_id"`
 			Field     string `json:"field"`
 			Reason    string `json:"reason"`
@@ -173,19 +173,23 @@ func (s *sender) count(batch []item, status int, answer []byte) error {
 		return nil
 	case status/100 != 2 && (status != http.StatusBadRequest || !known):
 		return fmt.Errorf("answered %d %s", status, http.StatusText(status))
+	case a.Accepted+a.Rejected == 0: // the body as a whole was refused
+		return fmt.Errorf("answered %d: %s %s", status, a.Errors[0].Field, a.Errors[0].Reason)
 	}
 	s.accepted += a.Accepted
-	told := 0
+	s.rejected += a.Rejected
+	told := map[int]bool{}
 	for _, e := range a.Errors {
 		id := e.RequestID
-		if id == "" && e.Index >= 0 && e.Index < len(batch) {
-			id = batch[e.Index].id
+		if e.Index != nil {
+			told[*e.Index] = true
+			if id == "" && *e.Index >= 0 && *e.Index < len(batch) {
+				id = batch[*e.Index].id
+			}
 		}
-		told++
-		s.tell(strings.TrimSpace(id + ": " + strings.TrimSpace(e.Field+" "+e.Reason)))
+		s.tell(strings.TrimPrefix(id+": ", ": ") + strings.TrimSpace(e.Field+" "+e.Reason))
 	}
-	s.rejected += a.Rejected
-	s.more += max(0, a.Rejected-told)
+	s.more += max(0, a.Rejected-len(told))
 	return nil
 }
 
