@@ -25,7 +25,8 @@ func createLogs(_ context.Context, set receiver.Settings, config component.Confi
 	cfg := config.(*Config)
 	routes := map[string]http.Handler{}
 	for path, decode := range map[string]ingest.DecodeFunc{
-		cfg.Path: decodeGateway,
+		cfg.Path:              decodeGateway,
+		cfg.Path + "/litellm": decodeLiteLLM,
 	} {
 		h, err := ingest.NewHandler(ingest.HandlerConfig{Receiver: set, Path: path, Limits: cfg.Limits, Decode: decode, Next: next})
 		if err != nil {
