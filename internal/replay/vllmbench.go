@@ -36,10 +36,7 @@ func readVLLMBench(r *reader) error {
 	index := 0
 	return documents(doc, func(v *vllmResult) error {
 		n := max(len(v.TTFTs), len(v.ITLs), len(v.OutputLens))
-		starts, err := r.vllmStarts(v, n)
-		if err != nil {
-			return err
-		}
+		starts := r.vllmStarts(v, n)
 		r.note("times are the benchmark client's: TTFT runs to its first event with choices, even one without text (definition vllm_bench)")
 		for i := range n {
 			if err := r.vllmRequest(v, i, index, starts(i)); err != nil {
@@ -52,7 +49,7 @@ func readVLLMBench(r *reader) error {
 }
 
 // vllmStarts tells each request's start as an instant in µs.
-func (r *reader) vllmStarts(v *vllmResult, n int) (func(i int) int64, error) {
+func (r *reader) vllmStarts(v *vllmResult, n int) func(i int) int64 {
 	end := undated
 	if t, err := time.Parse(vllmDate, v.Date); err == nil {
 		end = t
@@ -78,7 +75,7 @@ func (r *reader) vllmStarts(v *vllmResult, n int) (func(i int) int64, error) {
 					return at
 				}
 				return base
-			}, nil
+			}
 		}
 		r.note("start_times count on the benchmark process's own clock: the first request is placed at the benchmark's start")
 		return func(i int) int64 {
@@ -86,10 +83,10 @@ func (r *reader) vllmStarts(v *vllmResult, n int) (func(i int) int64, error) {
 				return base
 			}
 			return base + int64(math.Round((*v.StartTimes[i]-first)*1e6))
-		}, nil
+		}
 	}
 	r.note("the file has no start_times: requests are spaced evenly over the benchmark's duration")
-	return func(i int) int64 { return base + int64(math.Round(length*1e6/float64(max(n, 1))))*int64(i) }, nil
+	return func(i int) int64 { return base + int64(math.Round(length*1e6/float64(max(n, 1))))*int64(i) }
 }
 
 func (r *reader) vllmRequest(v *vllmResult, i, index int, start int64) error {

@@ -215,7 +215,7 @@ func TestReplayStopsAtRefusals(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	url, _ := endpoint(t, func(w http.ResponseWriter, _ int) {
-		w.WriteHeader(400)
+		w.WriteHeader(http.StatusBadRequest)
 		_, _ = io.WriteString(w, `{"accepted":0,"rejected":0,"errors":[{"field":"(body)","reason":"is no JSON"}]}`)
 	})
 	_, err := run(t, file(t, "trace.csv", trace(1)), "--ingest", url)

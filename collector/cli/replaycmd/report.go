@@ -25,7 +25,7 @@ const plainEvery = 5 * time.Second
 
 func newProgress(out io.Writer, total int) *progress {
 	p := &progress{out: out, total: total, last: time.Now()}
-	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) { //nolint:gosec // a file descriptor fits
+	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		p.bar = progressbar.NewOptions(total, progressbar.OptionSetWriter(out), progressbar.OptionShowCount(),
 			progressbar.OptionShowIts(), progressbar.OptionSetItsString("records"), progressbar.OptionSetWidth(24),
 			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())

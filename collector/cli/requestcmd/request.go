@@ -111,7 +111,7 @@ func (o *requestOptions) show(out io.Writer, body []byte) (requests.State, error
 // follow draws the request again and again until it has ended. On a terminal each drawing replaces the one before.
 func (o *requestOptions) follow(ctx context.Context, out io.Writer, api *client.API, id string) error {
 	f, ok := out.(*os.File)
-	tty := ok && term.IsTerminal(int(f.Fd())) //nolint:gosec // a file descriptor fits
+	tty := ok && term.IsTerminal(int(f.Fd()))
 	var last []byte
 	began, seen := time.Now(), false
 	for {

@@ -18,7 +18,7 @@ const defaultWidth = 100
 func drawing(out io.Writer, width int, env func(string) string) timeline.Options {
 	o := timeline.Options{Width: width, ASCII: !utf8Locale(env)}
 	f, ok := out.(*os.File)
-	tty := ok && term.IsTerminal(int(f.Fd())) //nolint:gosec // a file descriptor fits
+	tty := ok && term.IsTerminal(int(f.Fd()))
 	if tty {
 		o.Color = env("NO_COLOR") == "" && env("TERM") != "dumb"
 	}

@@ -20,12 +20,7 @@ func (a axis) column(t int64) int {
 	return min(max(c, 0), a.cols-1)
 }
 
-// start returns the time at which a column begins.
-func (a axis) start(col int) int64 {
-	return a.from + int64(float64(a.to-a.from)*float64(col)/float64(a.cols))
-}
-
-// steps a tick may have, µs.
+// niceStep returns the shortest step, in µs, that people read well and is at least as long as asked.
 func niceStep(least float64) int64 {
 	if least < 1 {
 		return 1
