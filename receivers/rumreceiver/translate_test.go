@@ -1,0 +1,49 @@
+package rumreceiver
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/fermata-io/fermata/internal/ingest"
+	"github.com/fermata-io/fermata/internal/ingest/ingesttest"
+	"github.com/fermata-io/fermata/internal/streamlog"
+	"github.com/fermata-io/fermata/internal/wire"
+	"github.com/fermata-io/fermata/internal/wire/schema"
+)
+
+func TestGolden(t *testing.T) {
+	header := http.Header{"User-Agent": {"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36"}}
+	ingesttest.Golden(t, decoder{userAgent: true}.decode, header, schema.RUM())
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(beacon), "Mozilla/5.0 (X11; Linux x86_64) Chrome/156.0.0.0")
+	f.Add([]byte(`{"session_id":"s","recv":{"t":[1.5,2]}}`), "curl/8")
+	f.Fuzz(func(t *testing.T, body []byte, agent string) {
+		opt := wire.NewDefaultDecodeOptions()
+		opt.Now = ingesttest.Now
+		b := ingest.NewBatch(ingesttest.Now, false)
+		decoder{userAgent: true}.decode(&http.Request{Header: http.Header{"User-Agent": {agent}}}, body, opt, b)
+		require.Equal(t, b.Answer().Accepted, b.Logs().LogRecordCount())
+		for _, rl := range b.Logs().ResourceLogs().All() {
+			for _, lr := range rl.ScopeLogs().At(0).LogRecords().All() {
+				c, err := streamlog.Client(lr, opt.Limits.MaxChunks)
+				require.NoError(t, err)
+				require.NoError(t, c.Validate(ingesttest.Now, opt.Limits))
+			}
+		}
+	})
+}
+
+func BenchmarkBeacon(b *testing.B) {
+	opt := wire.NewDefaultDecodeOptions()
+	opt.Now = ingesttest.Now
+	r := &http.Request{Header: http.Header{"User-Agent": {"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36"}}}
+	body := []byte(beacon)
+	b.ReportAllocs()
+	for b.Loop() {
+		decoder{userAgent: true}.decode(r, body, opt, ingest.NewBatch(ingesttest.Now, false))
+	}
+}
