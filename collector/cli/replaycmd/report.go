@@ -60,6 +60,7 @@ func (p *progress) stop() {
 // summary tells what was read, what became of it, and how to look at it.
 func (s *sender) summary(out io.Writer, plans []*plan, chunks int, took time.Duration) error {
 	w := &errWriter{w: out}
+	told := map[string]bool{} // a note that holds for many files is told once
 	for _, p := range plans {
 		w.printf("%s: %s, %s", p.src.Name(), p.rep.Format, plural(p.rep.Records, "record"))
 		if p.rep.Chunks > 0 {
@@ -70,7 +71,10 @@ func (s *sender) summary(out io.Writer, plans []*plan, chunks int, took time.Dur
 		}
 		w.printf("\n")
 		for _, n := range p.rep.Notes {
-			w.printf("  note: %s\n", n)
+			if !told[n] {
+				told[n] = true
+				w.printf("  note: %s\n", n)
+			}
 		}
 		for _, r := range p.rep.Reasons {
 			w.printf("  skipped: %s\n", r)
