@@ -198,6 +198,11 @@ func TestListRefused(t *testing.T) {
 		"model=" + strings.Repeat("m", 1025): "model",
 		"cursor=" + strings.Repeat("c", 513): "cursor",
 		"since=" + strings.Repeat("1", 65):   "since",
+		"sate=failed":                        "sate",
+		"state=failed&state=running":         "state",
+		"x=%zz":                              "query",
+		"model=" + strings.Repeat("m", 9000): "query",
+		"%3Cscript%3E%0A=1":                  "<script>?",
 		"tenant=%00":                         "tenant",
 	} {
 		a := get(t, s, http.MethodGet, "/v1/requests?"+query)

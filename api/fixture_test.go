@@ -1,7 +1,9 @@
 package api_test
 
 import (
+	"context"
 	"encoding/json"
+	"net/http"
 	"os"
 	"reflect"
 	"testing"
@@ -109,4 +111,33 @@ func schemas(t *testing.T) openapi3.Schemas {
 	doc, err := openapi3.NewLoader().LoadFromData(raw)
 	require.NoError(t, err)
 	return doc.Components.Schemas
+}
+
+// TestParametersAreTheContracts holds the list of accepted parameters to openapi.yaml, by asking with each.
+func TestParametersAreTheContracts(t *testing.T) {
+	raw, err := os.ReadFile("openapi.yaml")
+	require.NoError(t, err)
+	doc, err := openapi3.NewLoader().LoadFromData(raw)
+	require.NoError(t, err)
+	s := server(&reader{
+		list:    func(context.Context, requests.Filter) (*requests.Page, error) { return &requests.Page{}, nil },
+		request: func(context.Context, string, string) (*requests.Request, error) { return bare(), nil },
+	})
+	values := map[string]string{"since": "2h", "until": "1h", "limit": "5", "state": "failed", "query_type": "other"}
+	for path, target := range map[string]string{"/v1/requests": "/v1/requests", "/v1/requests/{request_id}": "/v1/requests/x"} {
+		for _, p := range doc.Paths.Value(path).Get.Parameters {
+			if p.Value.In != "query" {
+				continue
+			}
+			v := values[p.Value.Name]
+			if v == "" {
+				v = "a"
+			}
+			query := "?" + p.Value.Name + "=" + v
+			if p.Value.Name == "until" {
+				query += "&since=3h"
+			}
+			require.Equal(t, http.StatusOK, get(t, s, http.MethodGet, target+query).status, query)
+		}
+	}
 }

@@ -3,9 +3,15 @@ package api
 import (
 	"fmt"
 	"math"
+	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/gin-gonic/gin"
 
 	"github.com/fermata-io/fermata/internal/wire"
 	"github.com/fermata-io/fermata/storage/requests"
@@ -19,6 +25,59 @@ const (
 	maxCursor  = 512
 	defaultAgo = time.Hour
 )
+
+// maxQuery bounds the query string.
+const maxQuery = 8 << 10
+
+// parameters names the query parameters of each route; others are refused, since a misspelt filter would silently answer
+// another question.
+var parameters = map[string][]string{
+	"/v1/requests/:request_id": {"tenant"},
+	"/v1/requests": {
+		"tenant", "since", "until", "model", "deployment", "provider", "app", "query_type", "state", "limit", "cursor",
+	},
+}
+
+// known refuses query strings that the route has no use for.
+func known(c *gin.Context) {
+	names, ok := parameters[c.FullPath()]
+	if !ok {
+		return
+	}
+	raw := c.Request.URL.RawQuery
+	if len(raw) > maxQuery {
+		write(c, badRequest("query", fmt.Sprintf("has %d bytes, at most %d are allowed", len(raw), maxQuery)))
+		return
+	}
+	q, err := url.ParseQuery(raw)
+	if err != nil {
+		write(c, badRequest("query", "is not well-formed"))
+		return
+	}
+	for name, values := range q {
+		switch {
+		case !slices.Contains(names, name):
+			write(c, badRequest(printable(name), "is no parameter of this path; want "+strings.Join(names, ", ")))
+			return
+		case len(values) > 1:
+			write(c, badRequest(name, "is given more than once"))
+			return
+		}
+	}
+}
+
+// printable cuts what a caller made up to what may stand in an answer.
+func printable(s string) string {
+	if len(s) > 40 {
+		s = s[:40]
+	}
+	return strings.Map(func(r rune) rune {
+		if r > 126 || r < 33 {
+			return '?'
+		}
+		return r
+	}, s)
+}
 
 // instant reads since and until: RFC 3339, µs since 1970, or a duration before now.
 func instant(parameter, s string, now time.Time) (time.Time, error) {
@@ -55,6 +114,17 @@ func duration(s string) (time.Duration, error) {
 		return time.Duration(f * float64(24*time.Hour)), nil
 	}
 	return time.ParseDuration(s)
+}
+
+// idOf checks a request id or alias.
+func idOf(id string) error {
+	if id == "" || len(id) > maxAlias {
+		return bad("request_id", fmt.Sprintf("has %d bytes; want 1 to %d", len(id), maxAlias))
+	}
+	if !utf8.ValidString(id) || strings.ContainsFunc(id, unicode.IsControl) {
+		return bad("request_id", "holds characters that no id or alias has")
+	}
+	return nil
 }
 
 func tenantOf(t *string) (string, error) {

@@ -85,7 +85,7 @@ func (s *Server) router() *gin.Engine {
 	e.ContextWithFallback = true // handlers get gin's context as context.Context
 	e.RedirectTrailingSlash = false
 	_ = e.SetTrustedProxies(nil) // no error is possible for none
-	e.Use(s.metrics.observe, s.recover, headers, s.deadline)
+	e.Use(s.metrics.observe, s.recover, headers, known, s.deadline)
 	strict := NewStrictHandlerWithOptions(s, nil, StrictGinServerOptions{
 		RequestErrorHandlerFunc:  func(c *gin.Context, err error) { write(c, badRequest("request", err.Error())) },
 		HandlerErrorFunc:         s.failed,
@@ -156,8 +156,8 @@ func (s *Server) GetRequest(ctx context.Context, r GetRequestRequestObject) (Get
 	if err != nil {
 		return nil, err
 	}
-	if r.RequestId == "" || len(r.RequestId) > maxAlias {
-		return nil, bad("request_id", fmt.Sprintf("has %d bytes; want 1 to %d", len(r.RequestId), maxAlias))
+	if err := idOf(r.RequestId); err != nil {
+		return nil, err
 	}
 	req, err := s.opt.Requests.Request(ctx, tenant, r.RequestId)
 	if err != nil {
