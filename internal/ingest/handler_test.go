@@ -178,7 +178,7 @@ func raw(t *testing.T, url, request string, closeWrite bool) string {
 	t.Helper()
 	c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 	require.NoError(t, err)
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	_, err = io.WriteString(c, request)
 	require.NoError(t, err)
 	if closeWrite {

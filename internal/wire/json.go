@@ -60,8 +60,8 @@ func EachItem(body []byte, opt DecodeOptions, yield func(index int, raw []byte, 
 		}
 		index := d.stats.Items
 		d.stats.Items++
-		if err := d.joined(); err != nil {
-			yield(index, nil, &ItemError{Index: index, Err: err})
+		if problem := d.joined(); problem != nil {
+			yield(index, nil, &ItemError{Index: index, Err: problem})
 			return nil
 		}
 		yield(index, d.b[start:d.i], nil)

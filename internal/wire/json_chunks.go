@@ -201,7 +201,7 @@ func (d *jsonDecoder) texts(c *chunkDraft) error {
 		if defect&strMalformed != 0 {
 			d.fail("%s", defect)
 		}
-		c.textLen = append(c.textLen, uint32(min(len(s), math.MaxUint32))) //nolint:gosec // bounded
+		c.textLen = append(c.textLen, uint32(min(len(s), math.MaxUint32)))
 		if d.opt.KeepText {
 			c.Text = append(c.Text, string(s))
 		}

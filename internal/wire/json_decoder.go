@@ -178,7 +178,7 @@ func int64s[N int64 | uint32 | uint16](d *jsonDecoder, dst []N, lo, hi int64, wa
 			d.i = start
 			return dst[:0], d.skip()
 		}
-		dst = append(dst, N(v)) //nolint:gosec // between lo and hi
+		dst = append(dst, N(v))
 		if plain && b[d.i] == ',' && d.i+2 < len(b) {
 			if b[d.i+1] == ' ' && isDigit(b[d.i+2]) { // as Python writes arrays
 				d.i++

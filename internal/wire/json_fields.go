@@ -233,7 +233,7 @@ func smallField[T any, N uint32 | int32](name string, def N, at func(*T) *N) jso
 		name: name,
 		set: func(d *jsonDecoder, r *T) error {
 			v, ok, err := d.int(wantCount, false)
-			n := N(v) //nolint:gosec // checked below
+			n := N(v)
 			if ok && (v < 0 || int64(n) != v) {
 				d.fail("is out of range (%d); want %s", v, wantCount)
 				return err

@@ -65,7 +65,7 @@ var gatewayTable = newJSONTable(
 		smallField("status", 0, func(g *gatewayDraft) *int32 { return &g.Status }),
 		classField("error", func(g *gatewayDraft) *string { return &g.ErrorType }),
 		listField("attempts", maxListed, attemptTable,
-			func(i int) Attempt { return Attempt{Attempt: uint32(i) + 1} }, //nolint:gosec // at most maxListed
+			func(i int) Attempt { return Attempt{Attempt: uint32(i) + 1} },
 			func(g *gatewayDraft) *[]Attempt { return &g.Attempts }),
 		objField("reported", reportedTable, func(g *gatewayDraft) *Reported { return &g.Reported }),
 		optField("prompt_tokens", wantCount, func(g *gatewayDraft) *Opt[int64] { return &g.PromptTokens }),
@@ -129,15 +129,15 @@ func EachGateway(body []byte, opt DecodeOptions, yield func(index int, g *Gatewa
 		d.finishChunks(&draft.ch)
 		s := draft.stream()
 		d.stats.Items++
-		err := d.checked(false, rec.Validate)
-		if err == nil { // also without chunks: what is said about the stream must be right
-			err = d.checked(draft.ch.haveDT, s.Validate)
+		problem := d.checked(false, rec.Validate)
+		if problem == nil { // also without chunks: what is said about the stream must be right
+			problem = d.checked(draft.ch.haveDT, s.Validate)
 		}
 		if !draft.haveChunks {
 			s = nil
 		}
-		if err != nil {
-			yield(index, nil, nil, &ItemError{Index: index, RequestID: goodID(rec.RequestID), Err: err})
+		if problem != nil {
+			yield(index, nil, nil, &ItemError{Index: index, RequestID: goodID(rec.RequestID), Err: problem})
 			return nil
 		}
 		yield(index, &rec, s, nil)

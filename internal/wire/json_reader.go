@@ -157,7 +157,9 @@ func (r *jsonReader) repair(s []byte) []byte {
 }
 
 func (r *jsonReader) strSlow(start, i int) (_ []byte, defect strDefect, _ error) {
-	out, b := append(r.scratch[:0], r.b[start:i]...), r.b
+	b := r.b
+	out := r.scratch[:0]
+	out = append(out, b[start:i]...)
 	for i < len(b) {
 		c := b[i]
 		switch {

@@ -183,8 +183,8 @@ func EachStream(body []byte, opt DecodeOptions, yield func(index int, s *Stream,
 		}
 		d.finishStream(&draft)
 		d.stats.Items++
-		if err := d.checked(draft.ch.haveDT, rec.Validate); err != nil {
-			yield(index, nil, &ItemError{Index: index, RequestID: goodID(rec.RequestID), Err: err})
+		if problem := d.checked(draft.ch.haveDT, rec.Validate); problem != nil {
+			yield(index, nil, &ItemError{Index: index, RequestID: goodID(rec.RequestID), Err: problem})
 			return nil
 		}
 		yield(index, &rec, nil)

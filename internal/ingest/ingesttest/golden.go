@@ -39,7 +39,7 @@ func Golden(t *testing.T, decode ingest.DecodeFunc, header http.Header, schema [
 	require.NotEmpty(t, files)
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			body, err := os.ReadFile(file)
+			body, err := os.ReadFile(file) //nolint:gosec // a test's own file
 			require.NoError(t, err)
 			if schema != nil && strings.HasSuffix(file, ".json") {
 				Valid(t, schema, body)

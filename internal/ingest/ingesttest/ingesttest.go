@@ -90,7 +90,7 @@ func Do(t testing.TB, url string, r Request) Response {
 	}
 	resp, err := http.DefaultClient.Do(req)
 	require.NoError(t, err)
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	raw, err := io.ReadAll(resp.Body)
 	require.NoError(t, err)
 	out := Response{Status: resp.StatusCode, Header: resp.Header, Raw: string(raw)}
