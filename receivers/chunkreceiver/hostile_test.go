@@ -1,8 +1,12 @@
 package chunkreceiver
 
 import (
+	"net/http"
+	"runtime"
+	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/plog"
 
@@ -48,4 +52,36 @@ func TestHostile(t *testing.T) {
 		},
 	}
 	h.Run(t)
+}
+
+// TestTenMillionChunks posts ten million chunks, which the default limits on bodies let in, beside a good
+// stream.
+func TestTenMillionChunks(t *testing.T) {
+	sink := new(consumertest.LogsSink)
+	url := ingesttest.Start(t, NewFactory(), serving(), sink) + DefaultPath
+	const head = `{"request_id":"x","started_at":1760000000000000`
+	f := func(encoding, array, field, reason string) {
+		t.Helper()
+		body := []byte("[" + head + `,"chunks":{` + array + `}},` + strings.Replace(head, "x", "good", 1) + "}]")
+		sent := body
+		if encoding != "" {
+			sent = ingesttest.Compress(t, encoding, body)
+		}
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		got := ingesttest.Do(t, url, ingesttest.Request{Encoding: encoding, Body: sent})
+		runtime.ReadMemStats(&after)
+		require.Equal(t, http.StatusBadRequest, got.Status, got.Raw)
+		require.Equal(t, 1, got.Answer.Accepted)
+		require.Equal(t, field, got.Answer.Errors[0].Field)
+		require.Contains(t, got.Answer.Errors[0].Reason, reason)
+		require.Equal(t, 1, sink.LogRecordCount())
+		sink.Reset()
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(4*len(body)+16<<20), "the body while it grows, and no array")
+	}
+	many := strings.Repeat("1,", 10_000_000-1) + "1"
+	f("", `"t":[`+many+`]`, "chunks.t", "has more than 200000 entries; send the stream in segments")
+	f("gzip", `"t":[1],"bytes":[`+many+`]`, "chunks.bytes", "has more than 200000 entries")
+	f("zstd", `"t":[1],"text":["a"`+strings.Repeat(`,"a"`, 5_000_000)+`]`, "chunks.text", "has more than 200000 entries")
 }
