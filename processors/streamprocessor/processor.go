@@ -1,0 +1,195 @@
+package streamprocessor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/processor"
+	"go.uber.org/zap"
+
+	"github.com/fermata-io/fermata/internal/streamlog"
+	"github.com/fermata-io/fermata/internal/wire"
+)
+
+type streamProcessor struct {
+	cfg    *Config
+	det    detectors
+	next   consumer.Logs
+	log    *zap.Logger
+	tel    *telemetry
+	id     component.ID
+	shards [shardCount]shard
+	limits wire.Limits
+
+	store  *snapshots
+	stop   context.CancelFunc
+	done   sync.WaitGroup
+	unsent []wire.Finding // from the timer; the next stage did not take them yet
+}
+
+func newProcessor(set processor.Settings, cfg *Config, next consumer.Logs) (*streamProcessor, error) {
+	tel, err := newTelemetry(set.TelemetrySettings)
+	if err != nil {
+		return nil, err
+	}
+	p := &streamProcessor{
+		cfg: cfg, det: detectors{cfg: cfg, rules: cfg.rules(), loop: cfg.loop()}, next: next, log: set.Logger, tel: tel,
+		id: set.ID, limits: wire.NewDefaultLimits(),
+	}
+	for i := range p.shards {
+		p.shards[i].streams, err = simplelru.NewLRU[key, *entry](max(1, cfg.MaxStreams/shardCount), func(_ key, e *entry) {
+			if e.f != nil && !e.f.finished {
+				tel.evicted()
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// Capabilities says that text is taken out of records and findings are added.
+func (*streamProcessor) Capabilities() consumer.Capabilities {
+	return consumer.Capabilities{MutatesData: true}
+}
+
+// Start restores the open streams of an earlier run and starts the timer.
+func (p *streamProcessor) Start(ctx context.Context, host component.Host) error {
+	if p.cfg.Storage != nil {
+		store, err := openSnapshots(ctx, host, *p.cfg.Storage, p.id)
+		if err != nil {
+			return err
+		}
+		p.store = store
+		if err := p.restore(ctx); err != nil {
+			// A snapshot that can't be read costs the state of streams that were open, nothing stored.
+			p.log.Warn("state of open streams could not be restored", zap.Error(err))
+		}
+	}
+	run, stop := context.WithCancel(context.WithoutCancel(ctx))
+	p.stop = stop
+	p.done.Add(1)
+	go func() {
+		defer p.done.Done()
+		p.run(run)
+	}()
+	return nil
+}
+
+func (p *streamProcessor) run(ctx context.Context) {
+	tick := time.NewTicker(p.cfg.TickInterval)
+	defer tick.Stop()
+	saved := time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			p.send(ctx, p.tick(now))
+			if p.store != nil && now.Sub(saved) >= p.cfg.SnapshotInterval {
+				saved = now
+				if err := p.save(ctx); err != nil && ctx.Err() == nil {
+					p.log.Warn("state of open streams could not be saved", zap.Error(err))
+				}
+			}
+		}
+	}
+}
+
+// maxUnsent bounds the findings that wait for the next stage.
+const maxUnsent = 10_000
+
+// send hands on findings of the timer; what isn't taken goes with the next tick.
+func (p *streamProcessor) send(ctx context.Context, found []wire.Finding) {
+	p.unsent = append(p.unsent, found...)
+	if len(p.unsent) == 0 {
+		return
+	}
+	ld := plog.NewLogs()
+	appendFindings(ld, p.unsent)
+	if err := p.next.ConsumeLogs(ctx, ld); err != nil {
+		if over := len(p.unsent) - maxUnsent; over > 0 {
+			p.unsent = slices.Delete(p.unsent, 0, over)
+			p.tel.dropped(over)
+		}
+		return
+	}
+	p.tel.found(p.unsent)
+	p.unsent = p.unsent[:0]
+}
+
+// Shutdown stops the timer and saves the state of open streams.
+func (p *streamProcessor) Shutdown(ctx context.Context) error {
+	if p.stop == nil {
+		return nil
+	}
+	p.stop()
+	p.done.Wait()
+	p.stop = nil
+	if p.store == nil {
+		return nil
+	}
+	return errors.Join(p.save(ctx), p.store.close(ctx))
+}
+
+// ConsumeLogs reads the streams among the records, takes their text out and adds what was found.
+func (p *streamProcessor) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
+	now := time.Now()
+	var found []wire.Finding
+	for _, rl := range ld.ResourceLogs().All() {
+		for _, sl := range rl.ScopeLogs().All() {
+			for _, lr := range sl.LogRecords().All() {
+				if lr.EventName() == streamlog.EventStream {
+					found = append(found, p.read(lr, now)...)
+				}
+			}
+		}
+	}
+	if len(found) > 0 {
+		appendFindings(ld, found)
+	}
+	if err := p.next.ConsumeLogs(ctx, ld); err != nil {
+		return err
+	}
+	p.tel.found(found)
+	return nil
+}
+
+func (p *streamProcessor) read(lr plog.LogRecord, now time.Time) []wire.Finding {
+	s, err := streamlog.Stream(lr, p.limits.MaxChunks)
+	if !slices.Contains(p.cfg.CaptureText, s.Tenant) {
+		lr.Attributes().Remove(streamlog.KeyText)
+	}
+	switch {
+	case err != nil:
+		p.tel.unreadable()
+		return nil
+	case s.Synthetic:
+		return nil // times that a model made tell nothing of the stream
+	default:
+		return p.take(&s, now)
+	}
+}
+
+func appendFindings(ld plog.Logs, found []wire.Finding) {
+	lrs := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
+	lrs.EnsureCapacity(len(found))
+	for i := range found {
+		streamlog.PutFinding(lrs.AppendEmpty(), &found[i])
+	}
+}
+
+var errNoStorage = errors.New("is not a storage extension")
+
+func storageError(id component.ID, err error) error {
+	return fmt.Errorf("storage: %s %w", id, err)
+}
