@@ -137,6 +137,10 @@ func (v Value) CopyTo(dst pcommon.Value) error {
 
 func parseValue(b []byte) (Value, error) {
 	var v Value
+	// The usual encoding, straight: one short string and nothing else.
+	if len(b) >= 2 && b[0] == 1<<3|byte(typeBytes) && b[1] < 0x80 && len(b) == 2+int(b[1]) {
+		return Value{Type: String, raw: b[2:]}, nil
+	}
 	for len(b) > 0 {
 		num, typ, val, rest, err := next(b)
 		if err != nil {
@@ -187,6 +191,19 @@ func appendAttr(a Attrs, b []byte) (Attrs, error) {
 		return a, ErrTooMany
 	}
 	var at Attr
+	// The usual encodings, straight: a short key and a short value and nothing else, in either order.
+	const keyTag, valueTag = 1<<3 | byte(typeBytes), 2<<3 | byte(typeBytes)
+	if len(b) > 2 && b[1] < 0x80 && (b[0] == keyTag || b[0] == valueTag) {
+		end := 2 + int(b[1])
+		if len(b) > end+1 && b[end] == keyTag^valueTag^b[0] && b[end+1] < 0x80 && len(b) == end+2+int(b[end+1]) {
+			key, value := b[2:end], b[end+2:]
+			if b[0] == valueTag {
+				key, value = value, key
+			}
+			v, err := parseValue(value)
+			return append(a, Attr{Key: view(key), Value: v}), err
+		}
+	}
 	for len(b) > 0 {
 		num, typ, val, rest, err := next(b)
 		if err != nil {
@@ -208,4 +225,9 @@ func appendAttr(a Attrs, b []byte) (Attrs, error) {
 // view makes a string of bytes that outlive it: keys live as long as the request's buffer.
 func view(b []byte) string {
 	return unsafe.String(unsafe.SliceData(b), len(b))
+}
+
+// Equal reports whether both values have the same bytes on the wire.
+func (v Value) Equal(o Value) bool {
+	return v.Type == o.Type && v.num == o.num && string(v.raw) == string(o.raw)
 }

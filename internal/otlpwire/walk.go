@@ -99,19 +99,18 @@ type Source struct {
 	Index int
 }
 
-// Event is one span event. Its attributes are read on demand.
+// Event is one span event. It holds no pointers, since there are very many: its name is an index into
+// Span.Names, its attributes are read with Span.EventAttrs.
 type Event struct {
 	Time uint64 // ns since the epoch
-	Name string // a view
-	raw  []byte
+	Name uint32 // index into Span.Names
 	attr bool
+	off  uint32 // where its bytes lie in the span's
+	size uint32
 }
 
 // HasAttrs reports whether the event has any attribute.
 func (e *Event) HasAttrs() bool { return e.attr }
-
-// Attrs appends the event's attributes to buf.
-func (e *Event) Attrs(buf Attrs) (Attrs, error) { return repeatedAttrs(buf, e.raw, 3) }
 
 // Span is one span.
 type Span struct {
@@ -121,10 +120,21 @@ type Span struct {
 	Start, End                uint64 // ns since the epoch
 	Attrs                     Attrs
 	Events                    []Event
-	DroppedEvents             uint64 // dropped by the sender's SDK
-	MoreEvents                int    // present, but beyond MaxEvents
-	StatusCode                int32 // 2: error
+	Names                     []string // names of events, as views; one name can stand here more than once
+	DroppedEvents             uint64   // dropped by the sender's SDK
+	MoreEvents                int      // present, but beyond MaxEvents
+	StatusCode                int32    // 2: error
+
+	raw []byte
 }
+
+// EventAttrs appends the attributes of event i to buf.
+func (s *Span) EventAttrs(i int, buf Attrs) (Attrs, error) {
+	return repeatedAttrs(buf, s.EventBytes(i), 3)
+}
+
+// EventName returns the name of event i, as a view.
+func (s *Span) EventName(i int) string { return s.Names[s.Events[i].Name] }
 
 // LogRecord is one log record.
 type LogRecord struct {
@@ -134,6 +144,8 @@ type LogRecord struct {
 	Attrs           Attrs
 	TraceID, SpanID []byte
 	EventName       string // a view
+
+	raw []byte
 }
 
 // Spans calls f for each span of an ExportTraceServiceRequest. The arguments are reused from call to call.
@@ -166,23 +178,30 @@ func (w *walker) release() {
 	if cap(w.span.Events) > maxKept {
 		w.span.Events = nil
 	}
-	clear(w.span.Events[:cap(w.span.Events)])
+	if cap(w.span.Names) > maxKept {
+		w.span.Names = nil
+	}
+	clear(w.span.Names[:cap(w.span.Names)])
 	clear(w.span.Attrs[:cap(w.span.Attrs)])
 	clear(w.log.Attrs[:cap(w.log.Attrs)])
 	clear(w.src.Resource[:cap(w.src.Resource)])
 	clear(w.src.Scope[:cap(w.src.Scope)])
-	w.span = Span{Attrs: w.span.Attrs[:0], Events: w.span.Events[:0]}
+	w.span = Span{Attrs: w.span.Attrs[:0], Events: w.span.Events[:0], Names: w.span.Names[:0]}
 	w.log = LogRecord{Attrs: w.log.Attrs[:0]}
 	w.src = Source{Resource: w.src.Resource[:0], Scope: w.src.Scope[:0]}
 	walkers.Put(w)
 }
 
 // LogRecords calls f for each record of an ExportLogsServiceRequest. The arguments are reused from call to
-// call. An error of f ends the walk and is returned.
-func LogRecords(b []byte, f func(*Source, *LogRecord) error) error {
+// call. An error of f ends the walk and is returned. First, where given, is asked with the record's bytes,
+// which stay valid as long as the request; a record that it takes is not parsed.
+func LogRecords(b []byte, first func(*Source, []byte) bool, f func(*Source, *LogRecord) error) error {
 	w := walkers.Get().(*walker) //nolint:errcheck,forcetypeassert // the pool holds nothing else
 	defer w.release()
 	return scopes(b, &w.src, func(item []byte) error {
+		if first != nil && first(&w.src, item) {
+			return nil
+		}
 		if err := w.log.parse(item); err != nil {
 			return err
 		}
@@ -272,7 +291,7 @@ func repeatedAttrs(a Attrs, b []byte, field uint64) (Attrs, error) {
 }
 
 func (s *Span) parse(b []byte) error {
-	*s = Span{Attrs: s.Attrs[:0], Events: s.Events[:0]}
+	*s = Span{Attrs: s.Attrs[:0], Events: s.Events[:0], Names: s.Names[:0], raw: b}
 	for len(b) > 0 {
 		num, typ, val, rest, err := next(b)
 		if err != nil {
@@ -283,7 +302,7 @@ func (s *Span) parse(b []byte) error {
 		case num == 11 && typ == typeBytes && len(s.Events) >= MaxEvents:
 			s.MoreEvents++
 		case num == 11 && typ == typeBytes:
-			if s.Events, err = appendEvent(s.Events, val.b); err != nil {
+			if err = s.appendEvent(val.b, len(s.raw)-len(rest)-len(val.b)); err != nil {
 				return err
 			}
 		case num == 9 && typ == typeBytes:
@@ -329,35 +348,54 @@ func statusCode(b []byte) (code int32, err error) {
 	return code, nil
 }
 
-func appendEvent(events []Event, b []byte) ([]Event, error) {
-	ev := Event{raw: b}
-	// The usual encoding, straight: fixed64 time, then a short name.
-	if len(b) > 11 && b[0] == 1<<3|byte(typeFixed64) && b[9] == 2<<3|byte(typeBytes) && b[10] < 0x80 && int(b[10]) <= len(b)-11 {
+// appendEvent reads the event b, which lies at off in the span's bytes.
+func (s *Span) appendEvent(b []byte, off int) error {
+	ev := Event{off: uint32(off), size: uint32(len(b))} //nolint:gosec // requests are smaller than 4 GiB
+	var name []byte
+	// The usual encodings, straight: a fixed64 time and a short name; Collectors write the name first.
+	switch {
+	case len(b) > 11 && b[0] == 1<<3|byte(typeFixed64) && b[9] == 2<<3|byte(typeBytes) && b[10] < 0x80 && int(b[10]) <= len(b)-11:
 		ev.Time = binary.LittleEndian.Uint64(b[1:])
 		end := 11 + int(b[10])
-		ev.Name = view(b[11:end])
-		b = b[end:]
+		name, b = b[11:end], b[end:]
+	case len(b) > 11 && b[0] == 2<<3|byte(typeBytes) && b[1] < 0x80 && len(b) == 11+int(b[1]) && b[len(b)-9] == 1<<3|byte(typeFixed64):
+		ev.Time = binary.LittleEndian.Uint64(b[len(b)-8:])
+		name, b = b[2:len(b)-9], nil
 	}
 	for len(b) > 0 {
 		num, typ, val, rest, err := next(b)
 		if err != nil {
-			return events, err
+			return err
 		}
 		b = rest
 		switch {
 		case num == 1 && typ == typeFixed64:
 			ev.Time = val.u
 		case num == 2 && typ == typeBytes:
-			ev.Name = view(val.b)
+			name = val.b
 		case num == 3 && typ == typeBytes:
 			ev.attr = true
 		}
 	}
-	return append(events, ev), nil
+	ev.Name = s.name(name)
+	s.Events = append(s.Events, ev)
+	return nil
+}
+
+// name finds a name among the last few, or adds it: most events of a span have the same one.
+func (s *Span) name(name []byte) uint32 {
+	const look = 4
+	for i := len(s.Names) - 1; i >= 0 && i >= len(s.Names)-look; i-- {
+		if s.Names[i] == string(name) {
+			return uint32(i) //nolint:gosec // bounded by MaxEvents
+		}
+	}
+	s.Names = append(s.Names, view(name))
+	return uint32(len(s.Names) - 1) //nolint:gosec // bounded by MaxEvents
 }
 
 func (r *LogRecord) parse(b []byte) error {
-	*r = LogRecord{Attrs: r.Attrs[:0]}
+	*r = LogRecord{Attrs: r.Attrs[:0], raw: b}
 	for len(b) > 0 {
 		num, typ, val, rest, err := next(b)
 		if err != nil {

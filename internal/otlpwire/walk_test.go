@@ -3,6 +3,7 @@ package otlpwire
 import (
 	"encoding/binary"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,7 +19,7 @@ func drawAttrs(t *rapid.T, m pcommon.Map, label string) {
 	for _, k := range rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z.]{1,20}`), 0, 4, rapid.ID).Draw(t, label) {
 		switch rapid.IntRange(0, 6).Draw(t, "type") {
 		case 0:
-			m.PutStr(k, rapid.String().Draw(t, "s"))
+			m.PutStr(k, rapid.String().Draw(t, "s")+strings.Repeat("x", rapid.SampledFrom([]int{0, 120, 127, 254, 300}).Draw(t, "more")))
 		case 1:
 			m.PutInt(k, rapid.Int64().Draw(t, "i"))
 		case 2:
@@ -112,10 +113,10 @@ func TestSpansEqualPdata(t *testing.T) {
 			require.Len(t, sp.Events, w.Events().Len())
 			for k := range sp.Events {
 				we := w.Events().At(k)
-				require.Equal(t, we.Name(), sp.Events[k].Name)
+				require.Equal(t, we.Name(), sp.EventName(k))
 				require.EqualValues(t, we.Timestamp(), sp.Events[k].Time)
 				require.Equal(t, we.Attributes().Len() > 0, sp.Events[k].HasAttrs())
-				at, err := sp.Events[k].Attrs(nil)
+				at, err := sp.EventAttrs(k, nil)
 				require.NoError(t, err)
 				require.Equal(t, want(we.Attributes()), asMap(t, at))
 			}
@@ -143,7 +144,7 @@ func TestLogRecordsEqualPdata(t *testing.T) {
 		b, err := plogotlp.NewExportRequestFromLogs(ld).MarshalProto()
 		require.NoError(t, err)
 		i := 0
-		require.NoError(t, LogRecords(b, func(src *Source, lr *LogRecord) error {
+		require.NoError(t, LogRecords(b, nil, func(src *Source, lr *LogRecord) error {
 			w := sl.LogRecords().At(i)
 			require.Equal(t, "a", src.ScopeName)
 			require.Equal(t, w.EventName(), lr.EventName)
@@ -154,6 +155,51 @@ func TestLogRecordsEqualPdata(t *testing.T) {
 			return nil
 		}))
 		require.Equal(t, sl.LogRecords().Len(), i)
+	})
+}
+
+// A template takes exactly the records that differ where they may, and reads what parsing reads.
+func TestTemplateEqualsParsing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ld := plog.NewLogs()
+		sl := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty()
+		for range 2 {
+			lr := sl.LogRecords().AppendEmpty()
+			lr.SetEventName("gen_ai.chunk")
+			lr.SetTimestamp(pcommon.Timestamp(rapid.Uint64().Draw(t, "at")))
+			lr.SetObservedTimestamp(pcommon.Timestamp(rapid.Uint64().Draw(t, "observed")))
+			lr.Attributes().PutStr("model", rapid.SampledFrom([]string{"m", "m", "m", "n"}).Draw(t, "model"))
+			lr.Attributes().PutInt("index", rapid.Int64Range(-1, 300).Draw(t, "index"))
+			lr.Attributes().PutInt("bytes", rapid.Int64Range(0, 300).Draw(t, "bytes"))
+		}
+		b, err := plogotlp.NewExportRequestFromLogs(ld).MarshalProto()
+		require.NoError(t, err)
+		var tpl Template
+		var taken Match
+		hit := false
+		seen := 0
+		require.NoError(t, LogRecords(b, func(_ *Source, raw []byte) bool {
+			taken, hit = tpl.Match(raw)
+			return false
+		}, func(_ *Source, lr *LogRecord) error {
+			var ok bool
+			index, _ := lr.Attrs[1].Value.Int()
+			size, _ := lr.Attrs[2].Value.Int()
+			if seen == 1 && hit {
+				require.Equal(t, Match{Time: lr.Time, Observed: lr.Observed, Num: [MaxVariable]int64{index, size}}, taken)
+				require.Equal(t, sl.LogRecords().At(0).Attributes().AsRaw()["model"], lr.Attrs[0].Value.Str())
+			}
+			tpl, ok = lr.Template([]int{1, 2})
+			require.True(t, ok)
+			m, ok := tpl.Match(lr.raw)
+			require.True(t, ok)
+			require.Equal(t, Match{Time: lr.Time, Observed: lr.Observed, Num: [MaxVariable]int64{index, size}}, m)
+			_, ok = lr.Template([]int{0})
+			require.False(t, ok, "a string is no int")
+			seen++
+			return nil
+		}))
+		require.Equal(t, 2, seen)
 	})
 }
 
@@ -169,7 +215,7 @@ func TestMalformed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			err := Spans(b, func(*Source, *Span) error { return nil })
 			require.ErrorIs(t, err, ErrMalformed)
-			err = LogRecords(b, func(*Source, *LogRecord) error { return nil })
+			err = LogRecords(b, nil, func(*Source, *LogRecord) error { return nil })
 			require.ErrorIs(t, err, ErrMalformed)
 		})
 	}
@@ -222,7 +268,7 @@ func FuzzWalk(f *testing.F) {
 			touch(src.Resource)
 			touch(sp.Attrs)
 			for i := range sp.Events {
-				a, err := sp.Events[i].Attrs(nil)
+				a, err := sp.EventAttrs(i, nil)
 				if err != nil {
 					return err
 				}
@@ -238,7 +284,7 @@ func FuzzWalk(f *testing.F) {
 			n := req.Traces().SpanCount()
 			t.Skipf("stricter than pdata on %d spans: groups or deprecated fields", n)
 		}
-		_ = LogRecords(b, func(src *Source, lr *LogRecord) error { touch(lr.Attrs); return nil })
+		_ = LogRecords(b, nil, func(src *Source, lr *LogRecord) error { touch(lr.Attrs); return nil })
 	})
 }
 

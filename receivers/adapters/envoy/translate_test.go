@@ -52,7 +52,7 @@ func TestGolden(t *testing.T) {
 		t.Run(filepath.Base(f), func(t *testing.T) {
 			var out []reviewed
 			for _, req := range requests(t, f) {
-				require.NoError(t, otlpwire.LogRecords(req, func(src *otlpwire.Source, lr *otlpwire.LogRecord) error {
+				require.NoError(t, otlpwire.LogRecords(req, nil, func(src *otlpwire.Source, lr *otlpwire.LogRecord) error {
 					r := reviewed{Index: len(out)}
 					if !Recognize(src, lr) {
 						r.Ignored = true
@@ -89,7 +89,7 @@ func TestGolden(t *testing.T) {
 // Attribute order is the sender's own.
 func TestOrderDoesNotMatter(t *testing.T) {
 	for _, req := range requests(t, "testdata/in/envoy_1_40.jsonl") {
-		require.NoError(t, otlpwire.LogRecords(req, func(src *otlpwire.Source, lr *otlpwire.LogRecord) error {
+		require.NoError(t, otlpwire.LogRecords(req, nil, func(src *otlpwire.Source, lr *otlpwire.LogRecord) error {
 			want, err := Translate(src, lr)
 			require.NoError(t, err)
 			for i, j := 0, len(lr.Attrs)-1; i < j; i, j = i+1, j-1 {
@@ -111,7 +111,7 @@ func FuzzTranslate(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		_ = otlpwire.LogRecords(b, func(src *otlpwire.Source, lr *otlpwire.LogRecord) error {
+		_ = otlpwire.LogRecords(b, nil, func(src *otlpwire.Source, lr *otlpwire.LogRecord) error {
 			Recognize(src, lr)
 			if g, err := Translate(src, lr); err == nil && g.Emitter == "" {
 				t.Fatal("no emitter")

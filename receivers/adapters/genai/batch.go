@@ -1,6 +1,7 @@
 package genai
 
 import (
+	"sync"
 	"time"
 
 	"github.com/fermata-io/fermata/internal/otlpwire"
@@ -28,6 +29,8 @@ func NewDefaultOptions() Options {
 type Translator struct {
 	opts   Options
 	events map[string]eventClass
+
+	batches sync.Pool
 }
 
 type eventClass uint8
@@ -128,14 +131,51 @@ type Batch struct {
 	facts    facts
 	resource resourceFacts
 	attrs    otlpwire.Attrs // scratch for events
+	classes  []eventClass   // scratch: what the names of a span's events mean
+	arena    []int64        // room for offsets
 	folds    folds
 }
 
 // NewBatch starts the translation of one request; now is the receiver's clock. starts may be nil.
 func (t *Translator) NewBatch(now time.Time, starts Starts) *Batch {
-	b := &Batch{t: t, now: now, starts: starts}
-	b.resource.index = -1
+	b, ok := t.batches.Get().(*Batch)
+	if !ok {
+		b = new(Batch)
+	}
+	b.t, b.now, b.starts, b.index, b.resource.index = t, now, starts, 0, -1
 	return b
+}
+
+// Release gives the batch's memory to later ones; its result must not be used after.
+func (b *Batch) Release() {
+	b.facts.reset()
+	b.resource = resourceFacts{}
+	clear(b.attrs[:cap(b.attrs)])
+	clear(b.res.Streams)
+	r := Result{Streams: b.res.Streams[:0], Sources: b.res.Sources[:0]}
+	if cap(r.Streams) > maxKeptStreams {
+		r = Result{}
+	}
+	b.res, b.folds, b.starts, b.arena = r, folds{}, nil, b.arena[:0]
+	b.t.batches.Put(b)
+}
+
+const (
+	maxKeptStreams = 1024
+	arenaSize      = 16 * 1024 // offsets
+)
+
+// offsets returns an empty slice with room for n offsets.
+func (b *Batch) offsets(n int) []int64 {
+	if n > arenaSize/4 {
+		return make([]int64, 0, n)
+	}
+	if cap(b.arena)-len(b.arena) < n {
+		b.arena = make([]int64, 0, arenaSize)
+	}
+	at := len(b.arena)
+	b.arena = b.arena[:at+n]
+	return b.arena[at : at : at+n]
 }
 
 // Finish closes the streams that were folded from single records and returns everything.

@@ -19,14 +19,12 @@ func (b *Batch) eventChunks(s *wire.Stream, sp *otlpwire.Span, n chunkCount) err
 	if total > b.t.opts.Limits.MaxChunks {
 		return wire.Fieldf("events", "has %d chunks, at most %d are allowed; send the stream in segments", total, b.t.opts.Limits.MaxChunks)
 	}
-	c := columns{ch: wire.Chunks{T: make([]int64, 0, total)}}
-	last, class := "", eventOther
+	c := columns{ch: wire.Chunks{T: b.offsets(total)}}
+	like := alike{b: b, sp: sp}
 	ascending, prev, scheduled := true, int64(0), int64(-1)
 	for i := range sp.Events {
 		ev := &sp.Events[i]
-		if i == 0 || ev.Name != last {
-			last, class = ev.Name, b.t.classify(ev.Name)
-		}
+		class := b.classes[ev.Name]
 		if class == eventOther || class == eventFirst {
 			continue
 		}
@@ -46,14 +44,15 @@ func (b *Batch) eventChunks(s *wire.Stream, sp *otlpwire.Span, n chunkCount) err
 		if class == eventToken {
 			c.tokens(1)
 		}
-		if ev.HasAttrs() {
+		if ev.HasAttrs() && !like.take(i, &c) {
 			var err error
-			if b.attrs, err = ev.Attrs(b.attrs[:0]); err != nil {
+			if b.attrs, err = sp.EventAttrs(i, b.attrs[:0]); err != nil {
 				return wire.Fieldf(fmt.Sprintf("events[%d].attributes", i), "can't be read: %v", err)
 			}
 			if err := c.attrs(b.attrs); err != nil {
 				return wire.Fieldf(fmt.Sprintf("events[%d].attributes", i), "%v", err)
 			}
+			like.learn(i)
 		}
 		if class == eventDone {
 			c.kind(wire.KindDone)
@@ -70,6 +69,64 @@ func (b *Batch) eventChunks(s *wire.Stream, sp *otlpwire.Span, n chunkCount) err
 		}
 	}
 	return nil
+}
+
+// alike reads the attributes of events that differ from the one before them in numbers only, without parsing
+// them.
+type alike struct {
+	b      *Batch
+	sp     *otlpwire.Span
+	tpl    otlpwire.Template
+	on     bool
+	fields [otlpwire.MaxVariable]semconv.Field
+	n      int
+}
+
+// learn makes a template of event i, whose attributes are in b.attrs.
+func (a *alike) learn(i int) {
+	var variable [otlpwire.MaxVariable]int
+	a.n, a.on = 0, false
+	for k := range a.b.attrs {
+		field, _ := semconv.Lookup(a.b.attrs[k].Key)
+		switch field {
+		case semconv.ChunkIndex, semconv.ChunkBytes, semconv.ChunkTokens:
+			if a.b.attrs[k].Value.Type != otlpwire.Int || a.n == len(variable) {
+				return
+			}
+			variable[a.n], a.fields[a.n] = k, field
+			a.n++
+		case semconv.ChunkKind, semconv.ChunkChoice, semconv.ChunkText:
+			return
+		default:
+		}
+	}
+	a.tpl, a.on = a.sp.EventTemplate(i, variable[:a.n])
+}
+
+// take sets what event i says of the last chunk, if the event is like the one learnt.
+func (a *alike) take(i int, c *columns) bool {
+	if !a.on {
+		return false
+	}
+	m, ok := a.tpl.Match(a.sp.EventBytes(i))
+	if !ok {
+		return false
+	}
+	for _, n := range m.Num[:a.n] {
+		if n < 0 || n > math.MaxUint32 {
+			return false
+		}
+	}
+	for k, field := range a.fields[:a.n] {
+		switch n := uint32(m.Num[k]); field { //nolint:gosec // checked above
+		case semconv.ChunkBytes:
+			c.bytes(n)
+		case semconv.ChunkTokens:
+			c.tokens(n)
+		default:
+		}
+	}
+	return true
 }
 
 // columns builds chunks one at a time. A column starts to exist with the first chunk that has its value;

@@ -119,7 +119,7 @@ func firstTokenAt(s string, startedAt, span int64) (int64, bool) {
 func (b *Batch) firstEvent(s *wire.Stream, sp *otlpwire.Span) error {
 	for i := range sp.Events {
 		ev := &sp.Events[i]
-		if b.t.classify(ev.Name) != eventFirst {
+		if b.classes[ev.Name] != eventFirst {
 			continue
 		}
 		t := micros(ev.Time) - s.StartedAt

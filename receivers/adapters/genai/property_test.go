@@ -107,7 +107,7 @@ func TestChunkLogsFold(t *testing.T) {
 			require.NoError(t, err)
 			one := func() wire.Stream {
 				bt := tr.NewBatch(testNow, mem)
-				require.NoError(t, otlpwire.LogRecords(b, func(src *otlpwire.Source, lr *otlpwire.LogRecord) error { bt.AddLog(src, lr); return nil }))
+				require.NoError(t, otlpwire.LogRecords(b, bt.TakeLog, func(src *otlpwire.Source, lr *otlpwire.LogRecord) error { bt.AddLog(src, lr); return nil }))
 				r := bt.Finish()
 				require.Empty(t, r.Rejects)
 				require.Len(t, r.Streams, 1)
@@ -154,7 +154,7 @@ func FuzzTranslate(f *testing.F) {
 				return otlpwire.Spans(b, func(src *otlpwire.Source, sp *otlpwire.Span) error { bt.AddSpan(src, sp); return nil })
 			},
 			func(bt *Batch) error {
-				return otlpwire.LogRecords(b, func(src *otlpwire.Source, lr *otlpwire.LogRecord) error { bt.AddLog(src, lr); return nil })
+				return otlpwire.LogRecords(b, bt.TakeLog, func(src *otlpwire.Source, lr *otlpwire.LogRecord) error { bt.AddLog(src, lr); return nil })
 			},
 		} {
 			bt := tr.NewBatch(testNow, starts{})

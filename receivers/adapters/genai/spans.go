@@ -44,27 +44,26 @@ type chunkCount struct {
 	chunks, done int
 	own          bool // a chunk event's name belongs to a GenAI namespace
 	first        bool // marks of the first chunk only
-	scheduled    bool
 }
 
+// countChunks classifies the span's event names, into b.classes, and counts.
 func (b *Batch) countChunks(sp *otlpwire.Span) chunkCount {
 	var n chunkCount
-	last, class := "", eventOther
+	b.classes = b.classes[:0]
+	for _, name := range sp.Names {
+		class := b.t.classify(name)
+		b.classes = append(b.classes, class)
+		n.own = n.own || (class == eventChunk || class == eventToken) && semconv.OwnName(name)
+	}
 	for i := range sp.Events {
-		if name := sp.Events[i].Name; i == 0 || name != last {
-			last, class = name, b.t.classify(name)
-			n.own = n.own || (class == eventChunk || class == eventToken) && semconv.OwnName(name)
-		}
-		switch class {
+		switch b.classes[sp.Events[i].Name] {
 		case eventChunk, eventToken:
 			n.chunks++
 		case eventDone:
 			n.done++
 		case eventFirst:
 			n.first = true
-		case eventScheduled:
-			n.scheduled = true
-		case eventOther:
+		case eventScheduled, eventOther:
 		}
 	}
 	return n
@@ -158,7 +157,7 @@ func (b *Batch) span(src *otlpwire.Source, sp *otlpwire.Span, n chunkCount) (wir
 		// The SDK's event limit threw chunks away, and which ones differs by SDK: a first chunk or a gap read
 		// from what is left would be a silent lie.
 		b.res.Incomplete++
-		s.LostChunks = wire.Some(int64(min(sp.DroppedEvents, math.MaxUint32)) + int64(n.chunks)) //nolint:gosec // bounded
+		s.LostChunks = wire.Some(int64(min(sp.DroppedEvents+uint64(n.chunks), math.MaxUint32))) //nolint:gosec // bounded
 	case n.chunks > 0 && sp.MoreEvents > 0:
 		fail(wire.Fieldf("events", "has more than %d entries; send the stream in segments", otlpwire.MaxEvents))
 	case n.chunks > 0:
@@ -210,8 +209,10 @@ func (b *Batch) common(s *wire.Stream) IDSource {
 		field semconv.Field
 		at    *wire.Opt[int64]
 	}{
-		{semconv.InputTokens, &s.PromptTokens}, {semconv.OutputTokens, &s.OutputTokens},
-		{semconv.ReasoningTokens, &s.ReasoningTokens}, {semconv.CachedTokens, &s.CachedTokens},
+		{semconv.InputTokens, &s.PromptTokens},
+		{semconv.OutputTokens, &s.OutputTokens},
+		{semconv.ReasoningTokens, &s.ReasoningTokens},
+		{semconv.CachedTokens, &s.CachedTokens},
 		{semconv.TokenCached, &s.CachedTokens},
 	} {
 		if n, ok := f.int(c.field); ok && !c.at.OK {
@@ -251,10 +252,10 @@ func definitionOf(f *facts, src *otlpwire.Source, vllm bool) string {
 // exception returns the class that an exception event names, never its message.
 func (b *Batch) exception(sp *otlpwire.Span) string {
 	for i := range sp.Events {
-		if sp.Events[i].Name != "exception" {
+		if sp.EventName(i) != "exception" {
 			continue
 		}
-		attrs, err := sp.Events[i].Attrs(b.attrs[:0])
+		attrs, err := sp.EventAttrs(i, b.attrs[:0])
 		b.attrs = attrs
 		if err == nil {
 			return attrs.Get("exception.type").Str()

@@ -34,7 +34,7 @@ func translateTraces(t testing.TB, tr *Translator, body []byte) *Result {
 
 func translateLogs(t testing.TB, tr *Translator, body []byte, starts Starts) *Result {
 	b := tr.NewBatch(testNow, starts)
-	require.NoError(t, otlpwire.LogRecords(body, func(src *otlpwire.Source, lr *otlpwire.LogRecord) error {
+	require.NoError(t, otlpwire.LogRecords(body, b.TakeLog, func(src *otlpwire.Source, lr *otlpwire.LogRecord) error {
 		b.AddLog(src, lr)
 		return nil
 	}))

@@ -6,8 +6,6 @@ import (
 	"fmt"
 
 	"go.opentelemetry.io/collector/consumer/consumererror"
-
-	"github.com/fermata-io/fermata/receivers/adapters/genai"
 )
 
 // The ways a request can fail; each has one gRPC code and one HTTP status (errors.go).
@@ -19,26 +17,33 @@ var (
 	errStopping = errors.New("the receiver is stopping")
 )
 
-// export takes one request of protobuf bytes through translation and the pipeline. The result is also given
-// with an error that comes after translation.
-func (s *Server) export(ctx context.Context, p protocol, sig signal, body []byte) (*genai.Result, error) {
+// outcome is what an answer tells of a request.
+type outcome struct {
+	rejected int
+	message  string // empty: nothing to tell
+}
+
+// export takes one request of protobuf bytes through translation and the pipeline.
+func (s *Server) export(ctx context.Context, p protocol, sig signal, body []byte) (outcome, error) {
 	s.mu.Lock()
 	st := s.starts
 	s.mu.Unlock()
 	if st == nil {
-		return nil, errStopping
+		return outcome{}, errStopping
 	}
 	now := s.set.Now()
-	r, err := translate(s.tr, sig, body, now, st)
+	r, release, err := translate(s.tr, sig, body, now, st)
+	defer release()
 	if err != nil {
-		return nil, err
+		return outcome{}, err
 	}
 	s.tel.count(ctx, sig, r)
+	out := outcome{rejected: r.Rejected, message: describe(sig, r)}
 	if r.Accepted == 0 {
 		if r.Rejected > 0 && r.Ignored == 0 {
-			return r, fmt.Errorf("%w: %s", errAllBad, describe(sig, r))
+			return out, fmt.Errorf("%w: %s", errAllBad, out.message)
 		}
-		return r, nil
+		return out, nil
 	}
 	ld := logs(r, now)
 	n := ld.LogRecordCount()
@@ -47,11 +52,11 @@ func (s *Server) export(ctx context.Context, p protocol, sig signal, body []byte
 	s.tel.obs[p].EndLogsOp(ctx, "otlp_"+sig.String(), n, err)
 	switch {
 	case err == nil:
-		return r, nil
+		return out, nil
 	case consumererror.IsPermanent(err):
 		// The cause may quote data; senders get the fact, the collector's log has the rest.
-		return r, errRefused
+		return out, errRefused
 	default:
-		return r, errPipeline
+		return out, errPipeline
 	}
 }

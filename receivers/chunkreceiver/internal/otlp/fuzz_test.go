@@ -29,14 +29,15 @@ func FuzzBody(f *testing.F) {
 					continue
 				}
 			}
-			r, err := translate(tr, sig, b, testNow, st)
+			r, release, err := translate(tr, sig, b, testNow, st)
+			defer release()
 			if err != nil {
 				if !errors.Is(err, errUnparsable) {
 					t.Fatal(err)
 				}
 				continue
 			}
-			_, err = response(sig, r, asJSON)
+			_, err = response(sig, outcome{r.Rejected, describe(sig, r)}, asJSON)
 			require.NoError(t, err)
 			ld := logs(r, testNow)
 			for _, lr := range ld.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().All() {

@@ -45,17 +45,17 @@ func (s signal) items() string {
 var errUnparsable = errors.New("the body can't be parsed")
 
 // translate reads one request's protobuf bytes; nothing of them is kept.
-func translate(tr *genai.Translator, sig signal, body []byte, now time.Time, st genai.Starts) (*genai.Result, error) {
+// The result lasts until release, which is always to be called.
+func translate(tr *genai.Translator, sig signal, body []byte, now time.Time, st genai.Starts) (res *genai.Result, release func(), err error) {
 	b := tr.NewBatch(now, st)
-	var err error
 	if sig == signalTraces {
 		err = otlpwire.Spans(body, func(src *otlpwire.Source, sp *otlpwire.Span) error {
 			b.AddSpan(src, sp)
 			return nil
 		})
 	} else {
-		err = otlpwire.LogRecords(body, func(src *otlpwire.Source, lr *otlpwire.LogRecord) error {
-			if envoy.Recognize(src, lr) {
+		err = otlpwire.LogRecords(body, b.TakeLog, func(src *otlpwire.Source, lr *otlpwire.LogRecord) error {
+			if lr.EventName == "" && envoy.Recognize(src, lr) {
 				b.AddGateway(envoy.Translate(src, lr))
 			} else {
 				b.AddLog(src, lr)
@@ -64,9 +64,9 @@ func translate(tr *genai.Translator, sig signal, body []byte, now time.Time, st 
 		})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errUnparsable, err)
+		return nil, b.Release, fmt.Errorf("%w: %w", errUnparsable, err)
 	}
-	return b.Finish(), nil
+	return b.Finish(), b.Release, nil
 }
 
 // logs puts a result's records into the form that the pipeline carries.
@@ -137,13 +137,12 @@ func describe(sig signal, r *genai.Result) string {
 }
 
 // response is the export response: with a partial success when there is something to say.
-func response(sig signal, r *genai.Result, asJSON bool) ([]byte, error) {
-	msg := describe(sig, r)
+func response(sig signal, o outcome, asJSON bool) ([]byte, error) {
 	if sig == signalTraces {
 		resp := ptraceotlp.NewExportResponse()
-		if msg != "" {
-			resp.PartialSuccess().SetRejectedSpans(int64(r.Rejected))
-			resp.PartialSuccess().SetErrorMessage(msg)
+		if o.message != "" {
+			resp.PartialSuccess().SetRejectedSpans(int64(o.rejected))
+			resp.PartialSuccess().SetErrorMessage(o.message)
 		}
 		if asJSON {
 			return resp.MarshalJSON()
@@ -151,9 +150,9 @@ func response(sig signal, r *genai.Result, asJSON bool) ([]byte, error) {
 		return resp.MarshalProto()
 	}
 	resp := plogotlp.NewExportResponse()
-	if msg != "" {
-		resp.PartialSuccess().SetRejectedLogRecords(int64(r.Rejected))
-		resp.PartialSuccess().SetErrorMessage(msg)
+	if o.message != "" {
+		resp.PartialSuccess().SetRejectedLogRecords(int64(o.rejected))
+		resp.PartialSuccess().SetErrorMessage(o.message)
 	}
 	if asJSON {
 		return resp.MarshalJSON()
