@@ -104,7 +104,7 @@ func (v Value) Elements(f func(i int, e Value) bool) error {
 // Len counts the elements of an array value.
 func (v Value) Len() int {
 	n := 0
-	_ = v.Elements(func(int, Value) bool { n++; return true }) //nolint:errcheck // a malformed tail ends the count
+	_ = v.Elements(func(int, Value) bool { n++; return true })
 	return n
 }
 
@@ -126,7 +126,7 @@ func (v Value) CopyTo(dst pcommon.Value) error {
 		s := dst.SetEmptySlice()
 		return v.Elements(func(_ int, e Value) bool {
 			if e.Type != Array && e.Type != KVList {
-				_ = e.CopyTo(s.AppendEmpty()) //nolint:errcheck // only arrays can fail
+				_ = e.CopyTo(s.AppendEmpty())
 			}
 			return true
 		})
@@ -224,7 +224,7 @@ func appendAttr(a Attrs, b []byte) (Attrs, error) {
 
 // view makes a string of bytes that outlive it: keys live as long as the request's buffer.
 func view(b []byte) string {
-	return unsafe.String(unsafe.SliceData(b), len(b))
+	return unsafe.String(unsafe.SliceData(b), len(b)) //nolint:gosec // that is the point; see the package's contract
 }
 
 // Equal reports whether both values have the same bytes on the wire.

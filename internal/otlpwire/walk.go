@@ -151,7 +151,7 @@ type LogRecord struct {
 // Spans calls f for each span of an ExportTraceServiceRequest. The arguments are reused from call to call.
 // An error of f ends the walk and is returned.
 func Spans(b []byte, f func(*Source, *Span) error) error {
-	w := walkers.Get().(*walker) //nolint:errcheck,forcetypeassert // the pool holds nothing else
+	w := walkers.Get().(*walker)
 	defer w.release()
 	return scopes(b, &w.src, func(item []byte) error {
 		if err := w.span.parse(item); err != nil {
@@ -196,7 +196,7 @@ func (w *walker) release() {
 // call. An error of f ends the walk and is returned. First, where given, is asked with the record's bytes,
 // which stay valid as long as the request; a record that it takes is not parsed.
 func LogRecords(b []byte, first func(*Source, []byte) bool, f func(*Source, *LogRecord) error) error {
-	w := walkers.Get().(*walker) //nolint:errcheck,forcetypeassert // the pool holds nothing else
+	w := walkers.Get().(*walker)
 	defer w.release()
 	return scopes(b, &w.src, func(item []byte) error {
 		if first != nil && first(&w.src, item) {

@@ -191,7 +191,7 @@ var byKey = func() map[string]ranked {
 	m := make(map[string]ranked, 160)
 	for f, ks := range keys {
 		for r, k := range ks {
-			m[k] = ranked{Field(f), uint8(r)} //nolint:gosec // short lists
+			m[k] = ranked{Field(f), uint8(r)}
 		}
 	}
 	return m

@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/collector/config/configoptional"
 
 	"github.com/fermata-io/fermata/internal/ingest"
-	"github.com/fermata-io/fermata/receivers/chunkreceiver/internal/otlp"
+	"github.com/fermata-io/fermata/receivers/chunkreceiver/otlp"
 	"github.com/fermata-io/fermata/receivers/chunkreceiver/tap"
 )
 

@@ -4,7 +4,7 @@ import (
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/receiver"
 
-	"github.com/fermata-io/fermata/receivers/chunkreceiver/internal/otlp"
+	"github.com/fermata-io/fermata/receivers/chunkreceiver/otlp"
 )
 
 // OTLPConfig says where OTLP is served; its zero value serves nothing. See the README for the keys.

@@ -368,7 +368,7 @@ func instant(s string) (int64, bool) {
 		if err != nil {
 			return 0, false
 		}
-		us = int64(f) //nolint:gosec // six digits
+		us = int64(f)
 	}
 	return n*1_000_000 + us, true
 }

@@ -94,7 +94,7 @@ func (f *facts) str(field semconv.Field) string { return text(f.value[field]) }
 func text(v otlpwire.Value) string {
 	if v.Type == otlpwire.Array {
 		s := ""
-		_ = v.Elements(func(_ int, e otlpwire.Value) bool { s = e.Str(); return false }) //nolint:errcheck // the walk stops at the first
+		_ = v.Elements(func(_ int, e otlpwire.Value) bool { s = e.Str(); return false })
 		return s
 	}
 	return v.Str()

@@ -40,7 +40,7 @@ func readIDs(f *facts, traceID string, known string) ids {
 	d.request, d.source = known, FromRequestID
 	for i, c := range candidates {
 		if d.request == "" && wire.ValidID(c) {
-			d.request, d.source = c, IDSource(i) //nolint:gosec // a short array
+			d.request, d.source = c, IDSource(i)
 		}
 	}
 	if d.request == "" {
@@ -49,7 +49,7 @@ func readIDs(f *facts, traceID string, known string) ids {
 	}
 	for i, c := range candidates[:FromTraceID] {
 		d.alias(c)
-		if s := IDSource(i); s == FromEngineID || s == FromResponseID { //nolint:gosec // a short array
+		if s := IDSource(i); s == FromEngineID || s == FromResponseID {
 			base := bare(c)
 			d.alias(base)
 			d.alias(strings.TrimSuffix(base, "-0"))

@@ -3,6 +3,7 @@ package genai
 import (
 	"encoding/binary"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/fermata-io/fermata/internal/otlpwire"
@@ -406,5 +407,5 @@ func (b *Batch) closeFold(fo *fold) error {
 }
 
 func startKey(s *wire.Stream) string {
-	return s.Tenant + "\x00" + s.RequestID + "\x00" + s.SpanID + "\x00" + s.Emitter + "\x00" + string(rune(s.Attempt))
+	return s.Tenant + "\x00" + s.RequestID + "\x00" + s.SpanID + "\x00" + s.Emitter + "\x00" + strconv.FormatUint(uint64(s.Attempt), 10)
 }

@@ -157,7 +157,7 @@ func (b *Batch) span(src *otlpwire.Source, sp *otlpwire.Span, n chunkCount) (wir
 		// The SDK's event limit threw chunks away, and which ones differs by SDK: a first chunk or a gap read
 		// from what is left would be a silent lie.
 		b.res.Incomplete++
-		s.LostChunks = wire.Some(int64(min(sp.DroppedEvents+uint64(n.chunks), math.MaxUint32))) //nolint:gosec // bounded
+		s.LostChunks = wire.Some(int64(min(sp.DroppedEvents+uint64(n.chunks), math.MaxUint32)))
 	case n.chunks > 0 && sp.MoreEvents > 0:
 		fail(wire.Fieldf("events", "has more than %d entries; send the stream in segments", otlpwire.MaxEvents))
 	case n.chunks > 0:
@@ -222,7 +222,7 @@ func (b *Batch) common(s *wire.Stream) IDSource {
 	s.FinishReason = first(s.FinishReason, f.finishReason())
 	s.ErrorType = wire.ErrorClass(first(s.ErrorType, f.str(semconv.ErrorType), f.str(semconv.ExceptionType)))
 	if n, ok := f.int(semconv.HTTPStatus); ok && s.Status == 0 && n > 0 && n < 1000 {
-		s.Status = int32(n) //nolint:gosec // bounded
+		s.Status = int32(n)
 	}
 	return d.source
 }

@@ -42,7 +42,7 @@ func translateLogs(t testing.TB, tr *Translator, body []byte, starts Starts) *Re
 }
 
 func body(t testing.TB, name string) []byte {
-	raw, err := os.ReadFile(filepath.Join("testdata", "in", name)) //nolint:gosec // a fixture
+	raw, err := os.ReadFile(filepath.Join("testdata", "in", name))
 	require.NoError(t, err)
 	if strings.HasSuffix(name, ".traces.json") {
 		req := ptraceotlp.NewExportRequest()
@@ -176,7 +176,7 @@ func TestGolden(t *testing.T) {
 			if *update {
 				require.NoError(t, os.WriteFile(golden, got, 0o600))
 			}
-			want, err := os.ReadFile(golden) //nolint:gosec // a fixture
+			want, err := os.ReadFile(golden)
 			require.NoError(t, err)
 			require.Equal(t, string(want), string(got))
 		})

@@ -82,7 +82,7 @@ type response struct {
 // UnmarshalJSON skips answers of another form: strings, lists, redacted ones.
 func (r *response) UnmarshalJSON(b []byte) error {
 	type plain response
-	_ = json.Unmarshal(b, (*plain)(r)) //nolint:errcheck // another form has nothing for us
+	_ = json.Unmarshal(b, (*plain)(r))
 	return nil
 }
 
@@ -192,27 +192,27 @@ func (h headers) get(name string) string {
 // UnmarshalJSON keeps odd forms of the object from costing the record.
 func (m *metadata) UnmarshalJSON(b []byte) error {
 	type plain metadata
-	_ = json.Unmarshal(b, (*plain)(m)) //nolint:errcheck // see above
+	_ = json.Unmarshal(b, (*plain)(m))
 	return nil
 }
 
 // UnmarshalJSON keeps odd forms of the object from costing the record.
 func (p *hidden) UnmarshalJSON(b []byte) error {
 	type plain hidden
-	_ = json.Unmarshal(b, (*plain)(p)) //nolint:errcheck // see above
+	_ = json.Unmarshal(b, (*plain)(p))
 	return nil
 }
 
 // UnmarshalJSON keeps odd forms of the object from costing the record.
 func (i *information) UnmarshalJSON(b []byte) error {
 	type plain information
-	_ = json.Unmarshal(b, (*plain)(i)) //nolint:errcheck // see above
+	_ = json.Unmarshal(b, (*plain)(i))
 	return nil
 }
 
 // UnmarshalJSON keeps odd forms of the object from costing the record.
 func (u *usage) UnmarshalJSON(b []byte) error {
 	type plain usage
-	_ = json.Unmarshal(b, (*plain)(u)) //nolint:errcheck // see above
+	_ = json.Unmarshal(b, (*plain)(u))
 	return nil
 }

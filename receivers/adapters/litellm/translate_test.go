@@ -41,7 +41,7 @@ func TestGolden(t *testing.T) {
 	require.NotEmpty(t, files)
 	for _, f := range files {
 		t.Run(filepath.Base(f), func(t *testing.T) {
-			raw, err := os.ReadFile(f) //nolint:gosec // a fixture
+			raw, err := os.ReadFile(f)
 			require.NoError(t, err)
 			var out []reviewed
 			wire.EachItem(raw, wire.NewDefaultDecodeOptions(), func(i int, obj []byte, e *wire.ItemError) {
@@ -73,7 +73,7 @@ func TestGolden(t *testing.T) {
 			if *update {
 				require.NoError(t, os.WriteFile(golden, got, 0o600))
 			}
-			want, err := os.ReadFile(golden) //nolint:gosec // a fixture
+			want, err := os.ReadFile(golden)
 			require.NoError(t, err)
 			require.Equal(t, string(want), string(got))
 		})
@@ -96,7 +96,7 @@ func TestTranslateKeepsTheGoodOnes(t *testing.T) {
 
 func FuzzTranslate(f *testing.F) {
 	for _, name := range []string{"litellm_1_110.jsonl", "variants.jsonl", "wrapped.json"} {
-		raw, err := os.ReadFile(filepath.Join("testdata", "in", name)) //nolint:gosec // a fixture
+		raw, err := os.ReadFile(filepath.Join("testdata", "in", name))
 		if err != nil {
 			f.Fatal(err)
 		}

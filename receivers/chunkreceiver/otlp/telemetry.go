@@ -50,7 +50,7 @@ func newTelemetry(set receiver.Settings) (*telemetry, error) {
 	}
 	for p := range t.obs {
 		if t.obs[p], err = receiverhelper.NewObsReport(receiverhelper.ObsReportSettings{
-			ReceiverID: set.ID, Transport: protocol(p).String(), ReceiverCreateSettings: set, //nolint:gosec // 0 or 1
+			ReceiverID: set.ID, Transport: protocol(p).String(), ReceiverCreateSettings: set,
 		}); err != nil {
 			return nil, err
 		}

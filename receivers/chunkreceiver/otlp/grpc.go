@@ -74,7 +74,7 @@ func service(name string, sig signal) *grpc.ServiceDesc {
 				}
 				defer req.buf.Free()
 				run := func(ctx context.Context, req any) (any, error) {
-					return srv.(exporter).exportRaw(ctx, sig, req.(*rawRequest)) //nolint:errcheck,forcetypeassert // registered with these types
+					return srv.(exporter).exportRaw(ctx, sig, req.(*rawRequest))
 				}
 				if mw == nil {
 					return run(ctx, req)

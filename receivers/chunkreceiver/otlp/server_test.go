@@ -147,7 +147,13 @@ func (h *harness) records() []plog.LogRecord {
 	return out
 }
 
-func (h *harness) post(path, contentType, encoding string, body []byte) (*http.Response, []byte) {
+// answer is a response without its body.
+type answer struct {
+	StatusCode int
+	Header     http.Header
+}
+
+func (h *harness) post(path, contentType, encoding string, body []byte) (answer, []byte) {
 	h.t.Helper()
 	req, err := http.NewRequestWithContext(h.t.Context(), http.MethodPost, h.url+path, bytes.NewReader(body))
 	require.NoError(h.t, err)
@@ -159,10 +165,10 @@ func (h *harness) post(path, contentType, encoding string, body []byte) (*http.R
 	}
 	resp, err := h.http.Do(req)
 	require.NoError(h.t, err)
-	defer func() { require.NoError(h.t, resp.Body.Close()) }()
 	out, err := io.ReadAll(resp.Body)
 	require.NoError(h.t, err)
-	return resp, out
+	require.NoError(h.t, resp.Body.Close())
+	return answer{resp.StatusCode, resp.Header}, out
 }
 
 func must[T any](t testing.TB) func(T, error) T {
@@ -285,7 +291,7 @@ func TestPartialSuccessNamesFieldAndReason(t *testing.T) {
 // Envoy's real access log, as its exporter sends it.
 func TestEnvoyAccessLog(t *testing.T) {
 	h := newHarness(t, nil)
-	raw, err := os.ReadFile("../../../adapters/envoy/testdata/in/envoy_1_40.jsonl")
+	raw, err := os.ReadFile("../../adapters/envoy/testdata/in/envoy_1_40.jsonl")
 	require.NoError(t, err)
 	sent := 0
 	for line := range bytes.Lines(raw) {

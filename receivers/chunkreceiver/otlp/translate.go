@@ -201,9 +201,10 @@ func tooDeep(b []byte, most int) bool {
 	for i := 0; i < len(b); i++ {
 		switch c := b[i]; {
 		case quoted:
-			if c == '\\' {
+			switch c {
+			case '\\':
 				i++
-			} else if c == '"' {
+			case '"':
 				quoted = false
 			}
 		case c == '"':

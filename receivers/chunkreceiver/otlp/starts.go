@@ -25,7 +25,7 @@ type start struct {
 func newStarts(most int, ttl time.Duration) *starts {
 	by, err := lru.New[xxh3.Uint128, start](most)
 	if err != nil { // only for a size below 1, which Check refuses
-		by, _ = lru.New[xxh3.Uint128, start](1) //nolint:errcheck // 1 is a size
+		by, _ = lru.New[xxh3.Uint128, start](1)
 	}
 	return &starts{by: by, ttl: ttl.Microseconds(), now: time.Now}
 }

@@ -15,7 +15,6 @@ import (
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/config/confighttp"
-	spb "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -77,7 +76,7 @@ func (s *Server) handler(sig signal) http.Handler {
 			return
 		}
 		defer s.adm.leave(0)
-		buf := bodies.Get().(*bytes.Buffer) //nolint:errcheck,forcetypeassert // the pool holds nothing else
+		buf := bodies.Get().(*bytes.Buffer)
 		defer func() {
 			if buf.Cap() <= maxKeptBody {
 				buf.Reset()
@@ -154,7 +153,7 @@ func (s *Server) httpError(w http.ResponseWriter, r *http.Request, sig signal, s
 
 // writeError answers with a google.rpc.Status in the request's encoding, as OTLP asks.
 func writeError(w http.ResponseWriter, asJSON bool, st *status.Status, code int) {
-	var msg *spb.Status = st.Proto()
+	msg := st.Proto()
 	var out []byte
 	var err error
 	if asJSON {
@@ -176,5 +175,5 @@ func write(w http.ResponseWriter, code int, asJSON bool, body []byte) {
 	}
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(code)
-	_, _ = w.Write(body) //nolint:errcheck // the client is gone then
+	_, _ = w.Write(body)
 }
