@@ -90,9 +90,16 @@ func newDatabase(t testing.TB, e *enginetest.Engine) (dsn string, conn driver.Co
 	return e.DSN(name), e.Open(t, name)
 }
 
+// settings has the id that the queue's file is named after; the test package's own has another name each time.
+func settings() exporter.Settings {
+	set := exportertest.NewNopSettings(Type)
+	set.ID = component.NewID(Type)
+	return set
+}
+
 func start(t testing.TB, cfg *Config, h component.Host) exporter.Logs {
 	t.Helper()
-	e, err := NewFactory().CreateLogs(context.Background(), exportertest.NewNopSettings(Type), cfg)
+	e, err := NewFactory().CreateLogs(context.Background(), settings(), cfg)
 	require.NoError(t, err)
 	require.NoError(t, e.Start(context.Background(), h))
 	return e
