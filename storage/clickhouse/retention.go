@@ -11,8 +11,8 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// Retention says how long each class of data is kept, in whole days from the record's own time (for browsers, its
-// arrival). 0 keeps for ever.
+// Retention says how long each class of data is kept, in whole days from the record's own time or from its arrival,
+// whichever is later. 0 keeps for ever.
 type Retention struct {
 	// Chunks is the age at which the chunk arrays of a stream are dropped; its scalars stay. Default 14 days.
 	Chunks time.Duration `mapstructure:"chunks"`
@@ -64,7 +64,7 @@ var retainedTables = []retained{
 
 // ApplyRetention makes the tables' TTLs what r says. It alters only what differs, so that it may run at every start. Data
 // that is too old goes with the next merges, which ClickHouse runs in the background. The age is counted in days, as the
-// tables are partitioned: all of a day's parts expire together and are dropped whole.
+// tables are partitioned, so that all of a day's parts expire together and are dropped whole.
 func ApplyRetention(ctx context.Context, conn driver.Conn, r Retention) error {
 	if err := r.Validate(); err != nil {
 		return fmt.Errorf("retention: %w", err)
@@ -132,7 +132,7 @@ func (t retained) ttl(d time.Duration) string {
 	if d == 0 {
 		return ""
 	}
-	return fmt.Sprintf("toDate(%s) + toIntervalDay(%d)", t.at, d/day)
+	return fmt.Sprintf("greatest(toDate(%s), arrived_on) + toIntervalDay(%d)", t.at, d/day)
 }
 
 // splitDDL splits a CREATE statement as ClickHouse formats it into the columns' definitions and what follows them.

@@ -40,11 +40,11 @@ func TestApplyRetention(t *testing.T) {
 
 	r := clickhouse.Retention{Chunks: 7 * day, Requests: 30 * day}
 	require.NoError(t, clickhouse.ApplyRetention(t.Context(), conn, r))
-	require.Contains(t, ddl("streams"), "TTL toDate(started_at) + toIntervalDay(30)")
-	require.Equal(t, 6, strings.Count(ddl("streams"), "TTL toDate(started_at) + toIntervalDay(7)"))
-	require.Equal(t, 7, strings.Count(ddl("clients"), "TTL toDate(received_at) + toIntervalDay(7)"))
-	require.Contains(t, ddl("gateways"), "TTL toDate(received_at) + toIntervalDay(30)")
-	require.Contains(t, ddl("aliases"), "TTL toDate(seen_at) + toIntervalDay(30)")
+	require.Contains(t, ddl("streams"), "TTL greatest(toDate(started_at), arrived_on) + toIntervalDay(30)")
+	require.Equal(t, 6, strings.Count(ddl("streams"), "TTL greatest(toDate(started_at), arrived_on) + toIntervalDay(7)"))
+	require.Equal(t, 7, strings.Count(ddl("clients"), "TTL greatest(toDate(received_at), arrived_on) + toIntervalDay(7)"))
+	require.Contains(t, ddl("gateways"), "TTL greatest(toDate(received_at), arrived_on) + toIntervalDay(30)")
+	require.Contains(t, ddl("aliases"), "TTL greatest(toDate(seen_at), arrived_on) + toIntervalDay(30)")
 
 	last, applied := altered(), ddl("streams")
 	require.NoError(t, clickhouse.ApplyRetention(t.Context(), conn, r))
@@ -53,7 +53,7 @@ func TestApplyRetention(t *testing.T) {
 
 	r.Chunks = 2 * day
 	require.NoError(t, clickhouse.ApplyRetention(t.Context(), conn, r))
-	require.Equal(t, 6, strings.Count(ddl("streams"), "TTL toDate(started_at) + toIntervalDay(2)"))
+	require.Equal(t, 6, strings.Count(ddl("streams"), "TTL greatest(toDate(started_at), arrived_on) + toIntervalDay(2)"))
 	require.Equal(t, 1, strings.Count(ddl("streams"), "toIntervalDay(30)"))
 
 	require.NoError(t, clickhouse.ApplyRetention(t.Context(), conn, clickhouse.Retention{}))
@@ -70,15 +70,18 @@ func TestRetentionDropsWhatIsOld(t *testing.T) {
 	_, err = migrations.Up(t.Context(), opts, nil)
 	require.NoError(t, err)
 	conn := open(t, cfg)
+	require.NoError(t, conn.Exec(t.Context(), `INSERT INTO streams (tenant, request_id, started_at, arrived_on, n_chunks, gaps_us, bytes)
+		SELECT 'default', concat('r', toString(number)), now64(6) - toIntervalDay(number * 10) AS at, toDate(at), 3, [1, 2], [1, 1, 1]
+		FROM numbers(6)`))
 	require.NoError(t, conn.Exec(t.Context(), `INSERT INTO streams (tenant, request_id, started_at, n_chunks, gaps_us, bytes)
-		SELECT 'default', concat('r', toString(number)), now64(6) - toIntervalDay(number * 10), 3, [1, 2], [1, 1, 1] FROM numbers(6)`))
+		VALUES ('default', 'replayed', now64(6) - toIntervalDay(1000), 3, [1, 2], [1, 1, 1])`))
 	require.NoError(t, clickhouse.ApplyRetention(t.Context(), conn, clickhouse.NewDefaultRetention()))
 	require.NoError(t, conn.Exec(t.Context(), "ALTER TABLE streams MATERIALIZE TTL SETTINGS mutations_sync = 2"))
 	require.NoError(t, conn.Exec(t.Context(), "OPTIMIZE TABLE streams FINAL"))
 	var rows, arrays uint64
 	require.NoError(t, conn.QueryRow(t.Context(), "SELECT count(), countIf(notEmpty(gaps_us)) FROM streams WHERE n_chunks = 3").Scan(&rows, &arrays))
-	require.EqualValues(t, 5, rows, "0 to 40 days old")
-	require.EqualValues(t, 2, arrays, "0 and 10 days old")
+	require.EqualValues(t, 6, rows, "0 to 40 days old, and the one that arrived today")
+	require.EqualValues(t, 3, arrays, "0 and 10 days old, and that one")
 }
 
 func TestRetentionValidate(t *testing.T) {
