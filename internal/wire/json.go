@@ -40,6 +40,14 @@ func (e *ItemError) Error() string { return e.Err.Error() }
 
 func (e *ItemError) Unwrap() error { return e.Err }
 
+// refused makes the ItemError of a problem; nil when there is none.
+func refused(index int, requestID string, problem error) *ItemError {
+	if problem == nil {
+		return nil
+	}
+	return &ItemError{Index: index, RequestID: goodID(requestID), Err: problem}
+}
+
 // DecodeStats counts what a body held besides its records.
 type DecodeStats struct {
 	Items   int // items seen, good and bad
@@ -60,8 +68,8 @@ func EachItem(body []byte, opt DecodeOptions, yield func(index int, raw []byte, 
 		}
 		index := d.stats.Items
 		d.stats.Items++
-		if problem := d.joined(); problem != nil {
-			yield(index, nil, &ItemError{Index: index, Err: problem})
+		if e := refused(index, "", d.joined()); e != nil {
+			yield(index, nil, e)
 			return nil
 		}
 		yield(index, d.b[start:d.i], nil)

@@ -27,7 +27,7 @@ type beaconReader struct {
 func (b *beaconReader) refuse(requestID string, err error) {
 	index := b.stats.Items
 	b.stats.Items++
-	b.yield(index, nil, &ItemError{Index: index, RequestID: goodID(requestID), Err: err})
+	b.yield(index, nil, refused(index, requestID, err))
 }
 
 // item reads a single stream or an envelope.

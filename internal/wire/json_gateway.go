@@ -136,8 +136,8 @@ func EachGateway(body []byte, opt DecodeOptions, yield func(index int, g *Gatewa
 		if !draft.haveChunks {
 			s = nil
 		}
-		if problem != nil {
-			yield(index, nil, nil, &ItemError{Index: index, RequestID: goodID(rec.RequestID), Err: problem})
+		if e := refused(index, rec.RequestID, problem); e != nil {
+			yield(index, nil, nil, e)
 			return nil
 		}
 		yield(index, &rec, s, nil)

@@ -183,8 +183,8 @@ func EachStream(body []byte, opt DecodeOptions, yield func(index int, s *Stream,
 		}
 		d.finishStream(&draft)
 		d.stats.Items++
-		if problem := d.checked(draft.ch.haveDT, rec.Validate); problem != nil {
-			yield(index, nil, &ItemError{Index: index, RequestID: goodID(rec.RequestID), Err: problem})
+		if e := refused(index, rec.RequestID, d.checked(draft.ch.haveDT, rec.Validate)); e != nil {
+			yield(index, nil, e)
 			return nil
 		}
 		yield(index, &rec, nil)
