@@ -1,10 +1,13 @@
 package rumreceiver
 
 import (
+	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/consumer/consumertest"
 
 	"github.com/fermata-io/fermata/internal/ingest"
 	"github.com/fermata-io/fermata/internal/ingest/ingesttest"
@@ -46,4 +49,22 @@ func BenchmarkBeacon(b *testing.B) {
 	for b.Loop() {
 		decoder{userAgent: true}.decode(r, body, opt, ingest.NewBatch(ingesttest.Now, false))
 	}
+}
+
+// BenchmarkHTTP posts beacons over loopback; client and server share the cores.
+func BenchmarkHTTP(b *testing.B) {
+	url := ingesttest.Start(b, NewFactory(), serving(), consumertest.NewNop()) + "/v1/rum"
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+	defer client.CloseIdleConnections()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			resp, err := client.Post(url, "text/plain", strings.NewReader(beacon))
+			if err != nil || resp.StatusCode != http.StatusOK {
+				b.Error(err)
+				return
+			}
+			_, _ = io.Copy(io.Discard, resp.Body)
+			_ = resp.Body.Close()
+		}
+	})
 }
