@@ -12,6 +12,8 @@ import (
 	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/fermata-io/fermata/internal/wire"
 )
 
 const (
@@ -32,6 +34,9 @@ type piece struct {
 	at  int64
 	end bool // of a message
 	raw bool // not compressed
+
+	mark bool // no bytes: a chunk without text of this kind
+	kind wire.Kind
 }
 
 // aside decompresses a copy of an answer in a goroutine of its own. The bytes that come out get the time of the
@@ -39,6 +44,7 @@ type piece struct {
 // it asks for the next one.
 type aside struct {
 	emit   func(b []byte, end bool, at int64)
+	mark   func(k wire.Kind, at int64)
 	open   func(io.Reader) (io.Reader, error)
 	framed bool // pieces are WebSocket messages (permessage-deflate)
 
@@ -55,17 +61,15 @@ type aside struct {
 	tail bool // the end of a message was fed, its end not yet told
 }
 
-// newAside starts a decoder. emit is called from its goroutine.
-func newAside(open func(io.Reader) (io.Reader, error), framed bool, emit func(b []byte, end bool, at int64)) *aside {
-	a := &aside{emit: emit, open: open, framed: framed}
+// newAside starts a decoder. emit and mark are called from its goroutine.
+func newAside(open func(io.Reader) (io.Reader, error), framed bool, emit func(b []byte, end bool, at int64), mark func(wire.Kind, int64)) *aside {
+	a := &aside{emit: emit, mark: mark, open: open, framed: framed}
 	a.cond.L = &a.mu
 	go a.run()
 	return a
 }
 
-// push hands a copy of raw bytes over. It never waits; false says that the decoder has given up.
-func (a *aside) push(b []byte, at int64, end bool) bool { return a.put(piece{b: b, at: at, end: end}) }
-
+// put hands a piece over, with a copy of its bytes. It never waits; false says that the decoder has given up.
 func (a *aside) put(p piece) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -180,6 +184,8 @@ func (a *aside) fetch() error {
 	a.size -= len(a.cur.b)
 	a.mu.Unlock()
 	switch {
+	case a.cur.mark:
+		a.mark(a.cur.kind, a.cur.at)
 	case a.cur.raw:
 		a.emit(a.cur.b, a.cur.end, a.cur.at)
 	case a.framed && a.cur.end:

@@ -66,6 +66,8 @@ func (t *Tap) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answerError(w, http.StatusServiceUnavailable, classShutdown, "fermata tap: is stopping")
 		return
 	}
+	// An answer may begin while the request's body is still on its way; the server must not eat the rest of it.
+	_ = http.NewResponseController(w).EnableFullDuplex()
 	defer s.close() // also when the proxy panics to cut the client's connection
 	ctx := context.WithValue(r.Context(), streamKey{}, s)
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
@@ -139,8 +141,9 @@ func rewrite(pr *httputil.ProxyRequest) {
 		header, s.rec.TraceID, s.rec.SpanID = newTraceparent()
 		out.Header[headerTraceparent] = []string{header}
 	}
-	if out.Body != nil && out.Header.Get("Content-Encoding") == "" && jsonType(out.Header.Get("Content-Type")) {
-		out.Body = &requestBody{ReadCloser: out.Body, s: s}
+	if out.Body != nil {
+		scan := out.Header.Get("Content-Encoding") == "" && jsonType(out.Header.Get("Content-Type"))
+		out.Body = &requestBody{ReadCloser: out.Body, s: s, scan: scan}
 	}
 }
 
@@ -149,15 +152,23 @@ func jsonType(contentType string) bool {
 	return err != nil || mt == "application/json" || mt == "text/plain" || strings.HasSuffix(mt, "+json")
 }
 
-// requestBody looks for the model's name in a request body that passes.
+// requestBody is a request's body on its way to the upstream. It looks for the model's name, and it stays at its
+// end: the transport reads once more behind the end, and if the answer has begun by then the server's own body is
+// closed, the read fails, and the transport would cut the answer off.
 type requestBody struct {
 	io.ReadCloser
-	s *stream
+	s    *stream
+	scan bool
+	eof  bool
 }
 
 func (b *requestBody) Read(p []byte) (int, error) {
+	if b.eof {
+		return 0, io.EOF
+	}
 	n, err := b.ReadCloser.Read(p)
-	if n > 0 {
+	b.eof = errors.Is(err, io.EOF)
+	if n > 0 && b.scan {
 		b.s.mu.Lock()
 		_, _ = b.s.request.Write(p[:n])
 		b.s.mu.Unlock()
@@ -209,7 +220,7 @@ func (s *stream) answered(res *http.Response, at int64) {
 			res.Body = &plainBody{ReadCloser: res.Body, s: s}
 			return
 		}
-		s.aside = newAside(open, false, func(b []byte, _ bool, at int64) { s.parse(b, at) })
+		s.aside = newAside(open, false, func(b []byte, _ bool, at int64) { s.parse(b, at) }, s.markNow)
 	}
 	res.Body = &body{ReadCloser: res.Body, s: s}
 }

@@ -46,6 +46,7 @@ type stream struct {
 	news     int64             // when the last chunk came
 	flushed  int64             // when the last segment was cut
 	seq      uint32
+	last     int64 // offset of the last chunk
 	status   int
 	bodyErr  error // what ended the answer's body early
 	bodyEOF  bool
@@ -88,7 +89,8 @@ func (s *stream) offset(at int64) int64 { return max(0, at-s.start) }
 func (s *stream) add(e *llmstream.Event) {
 	s.chunks++
 	s.touched, s.news = true, s.at
-	t := s.offset(s.at)
+	t := max(s.offset(s.at), s.last)
+	s.last = t
 	text := s.tap.cfg.ForwardText
 	if t > maxAge.Microseconds() {
 		s.lost++
@@ -122,8 +124,15 @@ func (s *stream) message(b []byte, end bool, at int64) {
 	s.mu.Unlock()
 }
 
-// mark records a chunk that has no text, for instance a ping.
+// mark records a chunk that has no text, for instance a ping, behind what is still being decompressed.
 func (s *stream) mark(k wire.Kind, at int64) {
+	if s.aside != nil && s.aside.put(piece{at: at, mark: true, kind: k}) {
+		return
+	}
+	s.markNow(k, at)
+}
+
+func (s *stream) markNow(k wire.Kind, at int64) {
 	s.mu.Lock()
 	s.at = at
 	s.add(&llmstream.Event{Kind: k})
@@ -141,7 +150,9 @@ func (b *body) Read(p []byte) (int, error) {
 	at := b.s.since()
 	if n > 0 {
 		if a := b.s.aside; a != nil {
-			a.push(p[:n], at, false)
+			if !a.put(piece{b: p[:n], at: at}) {
+				b.s.unfollowed()
+			}
 		} else {
 			b.s.parse(p[:n], at)
 		}
@@ -150,6 +161,15 @@ func (b *body) Read(p []byte) (int, error) {
 		b.s.bodyEnd(err, at)
 	}
 	return n, err
+}
+
+// unfollowed counts a read that the side decoder could not take, as one chunk.
+func (s *stream) unfollowed() {
+	s.mu.Lock()
+	s.lost++
+	s.touched = true
+	s.mu.Unlock()
+	s.tap.stats.ChunksDropped.Add(1)
 }
 
 func (s *stream) bodyEnd(err error, at int64) {

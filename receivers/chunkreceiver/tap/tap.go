@@ -123,6 +123,7 @@ func (t *Tap) Names() []string {
 // Start listens and serves until Shutdown.
 func (t *Tap) Start(ctx context.Context) error {
 	if err := t.openUpstreams(ctx); err != nil {
+		t.closeUpstreams()
 		return err
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", t.cfg.Endpoint)
@@ -179,7 +180,9 @@ func (t *Tap) openUpstreams(ctx context.Context) error {
 			if base.Host, err = t.openDemo(ctx); err != nil {
 				return err
 			}
-			u.deployment = demo.Name
+			if u.deployment == "" {
+				u.deployment = demo.Name
+			}
 		}
 		if u.deployment == "" {
 			u.deployment = name

@@ -7,7 +7,6 @@ import (
 
 	"github.com/klauspost/compress/flate"
 
-	"github.com/fermata-io/fermata/internal/llmstream"
 	"github.com/fermata-io/fermata/internal/wire"
 )
 
@@ -28,7 +27,7 @@ func (s *stream) watchSocket(res *http.Response) {
 	}
 	w := &socket{ReadWriteCloser: conn, s: s}
 	if strings.Contains(res.Header.Get("Sec-Websocket-Extensions"), "permessage-deflate") {
-		s.aside = newAside(func(r io.Reader) (io.Reader, error) { return flate.NewReader(r), nil }, true, s.inflated)
+		s.aside = newAside(func(r io.Reader) (io.Reader, error) { return flate.NewReader(r), nil }, true, s.inflated, s.markNow)
 	}
 	res.Body = w
 }
@@ -73,7 +72,9 @@ func (w *socket) frame(f *frames, b []byte, end bool, at int64) {
 			s.mark(wire.KindRole, at)
 		}
 	case s.aside != nil:
-		s.aside.put(piece{b: b, at: at, end: end, raw: !f.compressed})
+		if !s.aside.put(piece{b: b, at: at, end: end, raw: !f.compressed}) {
+			s.unfollowed()
+		}
 	default:
 		s.message(b, end, at)
 	}
@@ -81,11 +82,8 @@ func (w *socket) frame(f *frames, b []byte, end bool, at int64) {
 
 // closed records the upstream's closing handshake as the end of the stream.
 func (s *stream) closed(at int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.at = at
-	s.add(&llmstream.Event{Kind: wire.KindDone})
-	s.bodyEOF = true
+	s.mark(wire.KindDone, at)
+	s.bodyEnd(io.EOF, at)
 }
 
 // frames finds the frames in one direction of a WebSocket, in pieces of any size.
