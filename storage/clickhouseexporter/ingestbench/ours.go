@@ -1,0 +1,108 @@
+package ingestbench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/extension/storage/filestorage"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/consumer"
+	"go.opentelemetry.io/collector/exporter/exportertest"
+	"go.opentelemetry.io/collector/extension/extensiontest"
+	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
+
+	"github.com/fermata-io/fermata/storage/clickhouse"
+	"github.com/fermata-io/fermata/storage/clickhouseexporter"
+	"github.com/fermata-io/fermata/storage/migrations"
+)
+
+// Grouping wraps the exporter as a pipeline would, for instance in the group commit processor; storage must not know
+// processors, so the caller brings it.
+type Grouping func(ctx context.Context, next consumer.Logs) (consume consumer.Logs, shutdown func(context.Context) error, err error)
+
+type host map[component.ID]component.Component
+
+func (h host) GetExtensions() map[component.ID]component.Component { return h }
+
+// runOurs sends the messages through the pipeline and returns when every stream is in ClickHouse.
+func runOurs(ctx context.Context, conn driver.Conn, cfg clickhouse.Config, queueDir string, group Grouping, messages [][]byte, streams int) (err error) {
+	opts, err := cfg.Options()
+	if err != nil {
+		return err
+	}
+	if _, err := migrations.Up(ctx, opts, nil); err != nil {
+		return err
+	}
+	f := filestorage.NewFactory()
+	fcfg := f.CreateDefaultConfig().(*filestorage.Config)
+	fcfg.Directory, fcfg.FSync = queueDir, true
+	store, err := f.Create(ctx, extensiontest.NewNopSettings(f.Type()), fcfg)
+	if err != nil {
+		return fmt.Errorf("storage: %w", err)
+	}
+	if err := store.Start(ctx, componenttest.NewNopHost()); err != nil {
+		return fmt.Errorf("storage: %w", err)
+	}
+	defer func() { err = errors.Join(err, store.Shutdown(ctx)) }()
+	id := component.NewID(f.Type())
+	ecfg := clickhouseexporter.NewDefaultConfig()
+	ecfg.ClickHouse = cfg
+	ecfg.Queue.Get().StorageID = &id
+	exp, err := clickhouseexporter.NewFactory().CreateLogs(ctx, exportertest.NewNopSettings(clickhouseexporter.Type), ecfg)
+	if err != nil {
+		return err
+	}
+	if err := exp.Start(ctx, host{id: store}); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, exp.Shutdown(ctx)) }()
+	consume, shutdown, err := group(ctx, exp)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, shutdown(ctx)) }()
+	if err := post(ctx, consume, messages); err != nil {
+		return err
+	}
+	var n uint64
+	for n < uint64(streams) { //nolint:gosec // a count
+		if err := conn.QueryRow(ctx, "SELECT count() FROM streams").Scan(&n); err != nil {
+			return fmt.Errorf("count: %w", err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return nil
+}
+
+const callers = 16
+
+func post(ctx context.Context, consume consumer.Logs, messages [][]byte) error {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	errs := make([]error, callers)
+	for c := range callers {
+		wg.Go(func() {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(messages) {
+					return
+				}
+				req := plogotlp.NewExportRequest()
+				if errs[c] = req.UnmarshalProto(messages[i]); errs[c] != nil {
+					return
+				}
+				if errs[c] = consume.ConsumeLogs(ctx, req.Logs()); errs[c] != nil {
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
