@@ -12,8 +12,12 @@ const judged = 200;
 /** Shown characters without a match that are skipped for good. */
 const hopeless = 400;
 
-/** Whether a character is text rather than markup or space. ASCII punctuation is what Markdown eats. */
-const isLetter = (c: number): boolean => c > 0x7f || (c > 0x2f && c < 0x3a) || (c > 0x40 && c < 0x5b) || (c > 0x60 && c < 0x7b);
+/** Blocks and geometric shapes: the cursors that pages draw behind a running answer. */
+const cursors = /[\u2580-\u25ff]/g;
+
+/** Whether a character is text rather than markup, space or a cursor. ASCII punctuation is what Markdown eats. */
+const isLetter = (c: number): boolean =>
+  c > 0x7f ? c < 0x2580 || c > 0x25ff : (c > 0x2f && c < 0x3a) || (c > 0x40 && c < 0x5b) || (c > 0x60 && c < 0x7b);
 
 interface Mark {
   /** Length of the shown text. */
@@ -81,11 +85,12 @@ export class Ruler {
       if (r._at(at) === c) {
         n = 1;
       } else if (at < r._length) {
-        const want = text._slice(i, i + anchor);
-        const k = want.length === anchor ? r._slice(at, at + reach).indexOf(want) : -1;
+        const want = text._slice(i, i + anchor).replace(cursors, '');
+        // The fewer letters there are, the nearer they must be.
+        const k = r._slice(at, at + (want.length < anchor ? want.length * 4 : reach)).indexOf(want);
         if (k >= 0) {
           at += k;
-          n = anchor;
+          n = want.length;
           letters += n - 1;
           i += n - 1;
         }

@@ -1,0 +1,48 @@
+import { type Browser, chromium, type Page } from 'playwright-core';
+
+/** Debian's Chromium; another one by FERMATA_CHROMIUM. */
+export const executable = process.env.FERMATA_CHROMIUM ?? '/usr/bin/chromium';
+
+export const flags = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+export const launch = (): Promise<Browser> => chromium.launch({ executablePath: executable, args: flags });
+
+/** Opens a page of its own context, with the CPU slowed down so many times. */
+export async function open(browser: Browser, url: string, slow = 1): Promise<Page> {
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  page.on('pageerror', (e) => {
+    throw e;
+  });
+  if (slow > 1) {
+    const cdp = await context.newCDPSession(page);
+    await cdp.send('Emulation.setCPUThrottlingRate', { rate: slow });
+  }
+  await page.goto(url);
+  return page;
+}
+
+/** What a page of the test knows itself. Times are ms since its time origin. */
+export interface Seen {
+  /** The answer as the page got it. */
+  text: string;
+  /** The answer as it stands on the page. */
+  html: string;
+  /** When the page had each chunk, and the bytes of answer text by then. */
+  got: [t: number, bytes: number][];
+  /** When each update of the page was on the screen by the page's own probe, and the bytes it showed. */
+  shown: { id: string; bytes: number; t: number }[];
+  /** When the user's click was handled. */
+  clicked: number;
+  /** First visible reaction, by a probe of the page. */
+  feedback?: number;
+  error?: string;
+}

@@ -1,0 +1,103 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { WireStream } from '../../src/core/types';
+import { launch, open, type Seen } from '../browser';
+import { TestServer } from '../server';
+import { cumulative, join } from '../streams';
+
+/** One frame at 60 Hz and 10 ms more. */
+const tolerance = 1000 / 60 + 10;
+
+let browser: Browser;
+let server: TestServer;
+let page: Page | undefined;
+/** Largest deviation of each run, for the log. */
+const deviations: [string, number, number][] = [];
+
+beforeAll(async () => {
+  [browser, server] = [await launch(), await new TestServer().start()];
+});
+afterAll(async () => {
+  await browser.close();
+  await server.stop();
+  console.log(
+    `paint times against the page's own probes, ms (first meaningful, worst update):\n${deviations.map(([n, f, u]) => `  ${n}: ${f.toFixed(1)}, ${u.toFixed(1)}`).join('\n')}`,
+  );
+});
+beforeEach(() => server.reset());
+afterEach(async () => {
+  await page?.context().close();
+  page = undefined;
+});
+
+/** Asks on a page with these switches and waits for the whole story. */
+async function run(switches: string, slow = 1): Promise<{ seen: Seen; stream: WireStream }> {
+  page = await open(browser, `${server.url}/chat.html?${switches}`, slow);
+  await page.waitForFunction('globalThis.ready');
+  await page.click('#ask');
+  await page.waitForFunction('globalThis.finished');
+  await server.until('the last segment', () => server.segments.some((s) => s.final));
+  return { seen: (await page.evaluate('seen')) as Seen, stream: join(server.segments) };
+}
+
+function compare(name: string, seen: Seen, stream: WireStream): void {
+  const first = seen.shown[0];
+  expect(first, 'the page saw its own first paint').toBeDefined();
+  const fmp = (stream.first_meaningful_paint_at ?? Number.NaN) / 1000;
+  const off = fmp - (first?.t ?? 0);
+  const painted = cumulative(stream.paint);
+  let worst = 0;
+  for (const u of seen.shown) {
+    const at = painted.find((p) => p.bytes >= u.bytes);
+    expect(at, `${u.id} (${u.bytes} bytes) is painted; got ${JSON.stringify(painted.slice(-3))}`).toBeDefined();
+    const d = (at?.t ?? 0) - u.t;
+    if (Math.abs(d) > Math.abs(worst)) worst = d;
+  }
+  deviations.push([name, off, worst]);
+  expect(Math.abs(off), 'first meaningful paint').toBeLessThanOrEqual(tolerance);
+  expect(Math.abs(worst), 'updates').toBeLessThanOrEqual(tolerance);
+}
+
+const variants: [string, string, number][] = [
+  ['plain', '', 1],
+  ['plain, slowed 6×', '', 6],
+  ['no paint entries', 'blind=1', 1],
+  ['no paint entries, slowed 6×', 'blind=1', 6],
+  ['nodes', 'render=nodes&blind=1', 1],
+  ['Markdown anew each time', 'render=html&markdown=1&blind=1', 1],
+  ['Markdown, slowed 6×', 'render=html&markdown=1&blind=1&gap=60', 6],
+  ['heavy Markdown', 'render=heavy&markdown=1&gap=30', 1],
+  ['heavy Markdown, no attribute', 'render=heavy&markdown=1&gap=30&noattr=1', 1],
+  ['drawn in animation frames', 'render=raf&blind=1', 1],
+  ['drawn in animation frames, slowed 6×', 'render=raf&blind=1', 6],
+  ['echo and spinner', 'echo=1&spinner=1&first=400', 1],
+  ['echo and spinner, slowed 6×', 'echo=1&spinner=1&first=400', 6],
+  ['echo and spinner, no paint entries', 'echo=1&spinner=1&first=400&blind=1', 1],
+  ['cursor', 'cursor=1&render=html&markdown=1&blind=1', 1],
+  ['found by selector', 'target=selector&blind=1', 1],
+  ['stall', 'stallAt=8&stall=1500', 1],
+  ['very fast', 'gap=1&n=150&blind=1', 1],
+];
+
+describe('agrees with an independent observer within one frame and 10 ms', () => {
+  for (const round of [1, 2]) {
+    test.each(variants)(`%s (${round})`, async (name, switches, slow) => {
+      const { seen, stream } = await run(switches, slow);
+      compare(name, seen, stream);
+      expect(seen.error).toBeUndefined();
+      // All of the answer is accounted for, once.
+      const total = new TextEncoder().encode(seen.text).length;
+      expect(cumulative(stream.recv).at(-1)?.bytes).toBe(total);
+      expect(cumulative(stream.dom).at(-1)?.bytes).toBe(total);
+      expect(cumulative(stream.paint).at(-1)?.bytes).toBe(total);
+      expect(stream.retractions ?? []).toEqual([]);
+      if (switches.includes('blind')) expect(stream.paint_source).toBe('frame');
+      if (switches.includes('spinner')) {
+        expect(stream.first_feedback_at as number).toBeLessThan((stream.first_meaningful_paint_at as number) - 200_000);
+        if (!switches.includes('blind'))
+          expect(Math.abs((stream.first_feedback_at as number) / 1000 - (seen.feedback as number))).toBeLessThanOrEqual(tolerance);
+      }
+      expect(Math.abs((stream.submit_at as number) / 1000 - seen.clicked)).toBeLessThan(1);
+    });
+  }
+});
