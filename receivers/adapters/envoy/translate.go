@@ -118,29 +118,24 @@ func Translate(src *otlpwire.Source, lr *otlpwire.LogRecord) (wire.Gateway, erro
 	if err := v.read(lr.Attrs); err != nil {
 		return wire.Gateway{RequestID: v.str[fRequestID]}, err
 	}
-	g := wire.Gateway{
-		Tenant:     wire.DefaultTenant,
-		Emitter:    DefaultEmitter,
-		RequestID:  v.str[fRequestID],
-		ResponseID: v.str[fResponseID],
-		Route:      v.str[fRoute],
-	}
-	g.Deployment = first(v.str[fDeployment], v.str[fCluster], v.str[fHost])
-	g.RouteDecision.Chosen = v.str[fHost]
+	g := wire.Gateway{Tenant: wire.DefaultTenant, Emitter: DefaultEmitter, TraceID: traceID(v.str[fTraceparent], lr.TraceID)}
 	labels(&g, src.Resource)
 	labels(&g, lr.Attrs)
-	g.TraceID = traceID(v.str[fTraceparent], lr.TraceID)
-	if g.RequestID == "" {
-		g.RequestID = first(g.ResponseID, g.TraceID)
-	}
+	return v.gateway(g, int64(lr.Time/1000)) //nolint:gosec // below 2^54
+}
+
+// gateway fills a record that has its labels.
+func (v *values) gateway(g wire.Gateway, at int64) (wire.Gateway, error) {
+	g.ResponseID, g.Route = v.str[fResponseID], v.str[fRoute]
+	g.Deployment = first(g.Deployment, v.str[fDeployment], v.str[fCluster], v.str[fHost])
+	g.RouteDecision.Chosen = v.str[fHost]
+	g.RequestID = first(v.str[fRequestID], g.ResponseID, g.TraceID)
+	g.ReceivedAt = at
 	if v.str[fStart] != "" {
-		at, ok := instant(v.str[fStart])
-		if !ok {
+		var ok bool
+		if g.ReceivedAt, ok = instant(v.str[fStart]); !ok {
 			return g, wire.Fieldf("start_time", "is not an instant; log %%START_TIME(%%Y-%%m-%%dT%%H:%%M:%%S.%%6fZ)%%")
 		}
-		g.ReceivedAt = at
-	} else {
-		g.ReceivedAt = int64(lr.Time / 1000) //nolint:gosec // below 2^54
 	}
 	if err := v.code(&g); err != nil {
 		return g, err
@@ -162,36 +157,55 @@ type values struct {
 
 func (v *values) read(attrs otlpwire.Attrs) error {
 	for i := range attrs {
-		a := &attrs[i]
-		k, ok := keys[a.Key]
-		if !ok {
+		if _, ok := keys[attrs[i].Key]; !ok {
 			continue
 		}
-		s := text(a.Value)
-		if s == "" || s == "-" {
-			continue
-		}
-		if k.unit == 0 && k.f != fAttempts {
-			v.str[k.f] = s
-			continue
-		}
-		n, err := strconv.ParseFloat(s, 64)
-		if err != nil || math.IsNaN(n) || math.Abs(n) > 1e15 {
-			return wire.Fieldf(strings.Clone(a.Key), "is not a number")
-		}
-		if n < 0 {
-			return wire.Fieldf(strings.Clone(a.Key), "is negative (%g)", n)
-		}
-		if k.f == fAttempts {
-			v.attempts = wire.Some(int64(n))
-			continue
-		}
-		// The finer unit wins when a quantity is logged in two.
-		if !v.us[k.f].OK || k.unit == 1 {
-			v.us[k.f] = wire.Some(int64(math.Round(n * float64(k.unit))))
+		if err := v.set(attrs[i].Key, text(attrs[i].Value)); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// set takes one field; those that aren't known are left out.
+func (v *values) set(key, s string) error {
+	k, ok := keys[key]
+	if !ok || s == "" || s == "-" {
+		return nil
+	}
+	if k.unit == 0 && k.f != fAttempts {
+		v.str[k.f] = s
+		return nil
+	}
+	n, err := strconv.ParseFloat(s, 64)
+	if err != nil || math.IsNaN(n) || math.Abs(n) > 1e15 {
+		return wire.Fieldf(strings.Clone(key), "is not a number")
+	}
+	if n < 0 {
+		return wire.Fieldf(strings.Clone(key), "is negative (%g)", n)
+	}
+	if k.f == fAttempts {
+		v.attempts = wire.Some(int64(n))
+		return nil
+	}
+	// The finer unit wins when a quantity is logged in two.
+	if !v.us[k.f].OK || k.unit == 1 {
+		v.us[k.f] = wire.Some(int64(math.Round(n * float64(k.unit))))
+	}
+	return nil
+}
+
+// FromFields makes a gateway record of an access log in JSON, whose fields have the names that README.md
+// lists; at is the record's own instant in µs, for a log without start_time, or 0. It does not validate.
+func FromFields(fields map[string]string, at int64) (wire.Gateway, error) {
+	var v values
+	for key, s := range fields {
+		if err := v.set(key, s); err != nil {
+			return wire.Gateway{RequestID: fields["request_id"]}, err
+		}
+	}
+	g := wire.Gateway{Tenant: wire.DefaultTenant, Emitter: DefaultEmitter, TraceID: traceID(v.str[fTraceparent], nil)}
+	return v.gateway(g, at)
 }
 
 // text reads a value as Envoy writes it, or as a typed one that a collector in between made of it.
@@ -339,7 +353,7 @@ func (v *values) attempt(g *wire.Gateway) {
 	a := wire.Attempt{
 		Attempt: 1, Deployment: g.Deployment, Provider: g.Provider, Model: g.Model,
 		Start: g.UpstreamSentAt, End: g.UpstreamClosedAt, Status: g.Status, ErrorType: g.ErrorType,
-		Served: g.FirstByteAt != 0,
+		Served: g.FirstByteAt != 0 || g.Status >= 200 && g.Status < 400,
 	}
 	if n := v.attempts; n.OK && n.V > 0 && n.V <= 1000 {
 		a.Attempt = uint32(n.V)

@@ -2,135 +2,81 @@ package litellm
 
 import (
 	"bytes"
-	"encoding/json"
 	"math"
 	"strconv"
-	"strings"
 	"time"
+
+	"github.com/fermata-io/fermata/receivers/adapters/loosejson"
 )
 
 // payload is what is read of a StandardLoggingPayload (litellm/types/utils.py). Types are loose: fields came
 // and went over the years, and a null or an odd type in one must not cost the record.
 type payload struct {
-	ID                  str         `json:"id"`
-	CallID              str         `json:"litellm_call_id"`
-	TraceID             str         `json:"trace_id"`
-	CallType            str         `json:"call_type"`
-	CacheHit            boolean     `json:"cache_hit"`
-	Stream              boolean     `json:"stream"`
-	Status              str         `json:"status"`
-	Provider            str         `json:"custom_llm_provider"`
-	StartTime           instant     `json:"startTime"`
-	EndTime             instant     `json:"endTime"`
-	CompletionStartTime instant     `json:"completionStartTime"`
-	ResponseTime        number      `json:"response_time"`
-	Model               str         `json:"model"`
-	ModelGroup          str         `json:"model_group"`
-	ModelID             str         `json:"model_id"`
-	APIBase             str         `json:"api_base"`
-	PromptTokens        number      `json:"prompt_tokens"`
-	CompletionTokens    number      `json:"completion_tokens"`
-	Metadata            metadata    `json:"metadata"`
-	Hidden              hidden      `json:"hidden_params"`
-	Error               information `json:"error_information"`
-	Response            response    `json:"response"`
+	ID                  loosejson.Str                 `json:"id"`
+	CallID              loosejson.Str                 `json:"litellm_call_id"`
+	TraceID             loosejson.Str                 `json:"trace_id"`
+	CallType            loosejson.Str                 `json:"call_type"`
+	CacheHit            loosejson.Bool                `json:"cache_hit"`
+	Stream              loosejson.Bool                `json:"stream"`
+	Status              loosejson.Str                 `json:"status"`
+	Provider            loosejson.Str                 `json:"custom_llm_provider"`
+	StartTime           instant                       `json:"startTime"`
+	EndTime             instant                       `json:"endTime"`
+	CompletionStartTime instant                       `json:"completionStartTime"`
+	ResponseTime        loosejson.Number              `json:"response_time"`
+	Model               loosejson.Str                 `json:"model"`
+	ModelGroup          loosejson.Str                 `json:"model_group"`
+	ModelID             loosejson.Str                 `json:"model_id"`
+	APIBase             loosejson.Str                 `json:"api_base"`
+	PromptTokens        loosejson.Number              `json:"prompt_tokens"`
+	CompletionTokens    loosejson.Number              `json:"completion_tokens"`
+	Metadata            loosejson.Object[metadata]    `json:"metadata"`
+	Hidden              loosejson.Object[hidden]      `json:"hidden_params"`
+	Error               loosejson.Object[information] `json:"error_information"`
+	Response            loosejson.Object[response]    `json:"response"`
 }
 
 type metadata struct {
-	CustomHeaders headers `json:"requester_custom_headers"`
+	CustomHeaders loosejson.Headers `json:"requester_custom_headers"`
 	Requester     struct {
-		Headers headers `json:"headers"`
+		Headers loosejson.Headers `json:"headers"`
 	} `json:"requester_metadata"`
-	Usage           usage  `json:"usage_object"`
-	QueueSeconds    number `json:"queue_time_seconds"`
-	Retries         number `json:"attempted_retries"`
-	Fallbacks       number `json:"attempted_fallbacks"`
-	RequestPriority number `json:"priority"`
+	Usage           loosejson.Object[usage] `json:"usage_object"`
+	QueueSeconds    loosejson.Number        `json:"queue_time_seconds"`
+	Retries         loosejson.Number        `json:"attempted_retries"`
+	Fallbacks       loosejson.Number        `json:"attempted_fallbacks"`
+	RequestPriority loosejson.Number        `json:"priority"`
 }
 
 type hidden struct {
-	ModelID    str     `json:"model_id"`
-	APIBase    str     `json:"api_base"`
-	OverheadMS number  `json:"litellm_overhead_time_ms"`
-	Headers    headers `json:"additional_headers"`
-	ModelName  str     `json:"litellm_model_name"`
+	ModelID    loosejson.Str     `json:"model_id"`
+	APIBase    loosejson.Str     `json:"api_base"`
+	OverheadMS loosejson.Number  `json:"litellm_overhead_time_ms"`
+	Headers    loosejson.Headers `json:"additional_headers"`
+	ModelName  loosejson.Str     `json:"litellm_model_name"`
 }
 
 type information struct {
-	Code  str `json:"error_code"`
-	Class str `json:"error_class"`
+	Code  loosejson.Str `json:"error_code"`
+	Class loosejson.Str `json:"error_class"`
 }
 
 type usage struct {
 	Completion struct {
-		Reasoning number `json:"reasoning_tokens"`
+		Reasoning loosejson.Number `json:"reasoning_tokens"`
 	} `json:"completion_tokens_details"`
 	Prompt struct {
-		Cached number `json:"cached_tokens"`
+		Cached loosejson.Number `json:"cached_tokens"`
 	} `json:"prompt_tokens_details"`
-	CacheRead number `json:"cache_read_input_tokens"` // Anthropic
+	CacheRead loosejson.Number `json:"cache_read_input_tokens"` // Anthropic
 }
 
 // response is the answer in OpenAI's form, of which only ids, usage and the reason to stop are read.
 type response struct {
 	Choices []struct {
-		FinishReason str `json:"finish_reason"`
+		FinishReason loosejson.Str `json:"finish_reason"`
 	} `json:"choices"`
-	Usage usage `json:"usage"`
-}
-
-// UnmarshalJSON skips answers of another form: strings, lists, redacted ones.
-func (r *response) UnmarshalJSON(b []byte) error {
-	type plain response
-	_ = json.Unmarshal(b, (*plain)(r))
-	return nil
-}
-
-// str is a string, or a number written out; anything else is empty.
-type str string
-
-// UnmarshalJSON reads a string or number.
-func (s *str) UnmarshalJSON(b []byte) error {
-	switch {
-	case len(b) > 0 && b[0] == '"':
-		var v string
-		if err := json.Unmarshal(b, &v); err != nil {
-			return err
-		}
-		*s = str(v)
-	case len(b) > 0 && (b[0] == '-' || b[0] >= '0' && b[0] <= '9'):
-		*s = str(b)
-	}
-	return nil
-}
-
-// boolean is true, false or not known.
-type boolean struct{ known, v bool }
-
-// UnmarshalJSON reads a boolean, also as Python or a form writes it into a string.
-func (o *boolean) UnmarshalJSON(b []byte) error {
-	switch strings.ToLower(strings.Trim(string(b), `"`)) {
-	case "true", "1":
-		*o = boolean{true, true}
-	case "false", "0":
-		*o = boolean{true, false}
-	}
-	return nil
-}
-
-// number is a number, also in a string, or not known.
-type number struct {
-	known bool
-	v     float64
-}
-
-// UnmarshalJSON reads a number.
-func (n *number) UnmarshalJSON(b []byte) error {
-	v, err := strconv.ParseFloat(strings.Trim(string(b), `"`), 64)
-	if err == nil && !math.IsNaN(v) && !math.IsInf(v, 0) {
-		*n = number{true, v}
-	}
-	return nil
+	Usage loosejson.Object[usage] `json:"usage"`
 }
 
 // instant is a point in time in µs. New payloads have epoch seconds as floats, old ones the text of a Python
@@ -165,54 +111,5 @@ func (t *instant) UnmarshalJSON(b []byte) error {
 		}
 	}
 	t.bad = true
-	return nil
-}
-
-// headers are looked up without regard to case; an object that is something else is none.
-type headers map[string]str
-
-// UnmarshalJSON reads an object.
-func (h *headers) UnmarshalJSON(b []byte) error {
-	var m map[string]str
-	if json.Unmarshal(b, &m) == nil {
-		*h = m
-	}
-	return nil
-}
-
-func (h headers) get(name string) string {
-	for k, v := range h {
-		if strings.EqualFold(k, name) {
-			return string(v)
-		}
-	}
-	return ""
-}
-
-// UnmarshalJSON keeps odd forms of the object from costing the record.
-func (m *metadata) UnmarshalJSON(b []byte) error {
-	type plain metadata
-	_ = json.Unmarshal(b, (*plain)(m))
-	return nil
-}
-
-// UnmarshalJSON keeps odd forms of the object from costing the record.
-func (p *hidden) UnmarshalJSON(b []byte) error {
-	type plain hidden
-	_ = json.Unmarshal(b, (*plain)(p))
-	return nil
-}
-
-// UnmarshalJSON keeps odd forms of the object from costing the record.
-func (i *information) UnmarshalJSON(b []byte) error {
-	type plain information
-	_ = json.Unmarshal(b, (*plain)(i))
-	return nil
-}
-
-// UnmarshalJSON keeps odd forms of the object from costing the record.
-func (u *usage) UnmarshalJSON(b []byte) error {
-	type plain usage
-	_ = json.Unmarshal(b, (*plain)(u))
 	return nil
 }

@@ -2,15 +2,14 @@ package litellm
 
 import (
 	"bytes"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"math"
 	"net/url"
 	"strconv"
 	"strings"
 
 	"github.com/fermata-io/fermata/internal/wire"
+	"github.com/fermata-io/fermata/receivers/adapters/loosejson"
 )
 
 // Emitter is the emitter of all records.
@@ -126,7 +125,7 @@ func otherCall(callType string) bool {
 	return false
 }
 
-func (p *payload) streamed() bool { return p.Stream.v }
+func (p *payload) streamed() bool { return p.Stream.V }
 
 func (p *payload) gateway() wire.Gateway {
 	g := wire.Gateway{
@@ -140,18 +139,18 @@ func (p *payload) gateway() wire.Gateway {
 	}
 	g.Provider = string(p.Provider)
 	g.Model = p.model()
-	g.Deployment = first(string(p.ModelID), string(p.Hidden.ModelID), host(first(string(p.APIBase), string(p.Hidden.APIBase))))
-	g.RouteDecision.Chosen = first(string(p.ModelID), string(p.Hidden.ModelID))
+	g.Deployment = loosejson.First(string(p.ModelID), string(p.Hidden.V.ModelID), host(loosejson.First(string(p.APIBase), string(p.Hidden.V.APIBase))))
+	g.RouteDecision.Chosen = loosejson.First(string(p.ModelID), string(p.Hidden.V.ModelID))
 	p.ids(&g)
-	if p.CacheHit.known {
-		g.CacheResult = map[bool]string{true: "hit", false: "miss"}[p.CacheHit.v]
+	if p.CacheHit.Known {
+		g.CacheResult = map[bool]string{true: "hit", false: "miss"}[p.CacheHit.V]
 	}
-	g.PromptTokens, g.OutputTokens = count(p.PromptTokens), count(p.CompletionTokens)
-	g.OverheadUS = micros(p.Hidden.OverheadMS, 1000)
-	g.QueueWaitUS = micros(p.Metadata.QueueSeconds, 1_000_000)
-	g.Priority = count(p.Metadata.RequestPriority)
-	g.Retries = either(count(p.Metadata.Retries), header(p.Hidden.Headers, "x-litellm-attempted-retries"))
-	g.Fallbacks = either(count(p.Metadata.Fallbacks), header(p.Hidden.Headers, "x-litellm-attempted-fallbacks"))
+	g.PromptTokens, g.OutputTokens = p.PromptTokens.Count(), p.CompletionTokens.Count()
+	g.OverheadUS = p.Hidden.V.OverheadMS.Micros(1000)
+	g.QueueWaitUS = p.Metadata.V.QueueSeconds.Micros(1_000_000)
+	g.Priority = p.Metadata.V.RequestPriority.Count()
+	g.Retries = either(p.Metadata.V.Retries.Count(), header(p.Hidden.V.Headers, "x-litellm-attempted-retries"))
+	g.Fallbacks = either(p.Metadata.V.Fallbacks.Count(), header(p.Hidden.V.Headers, "x-litellm-attempted-fallbacks"))
 	p.outcome(&g)
 	p.reported(&g)
 	a := wire.Attempt{
@@ -169,7 +168,7 @@ func (p *payload) gateway() wire.Gateway {
 
 // ids: the client's own id joins the tiers; LiteLLM's call id and the engine's id are its other names.
 func (p *payload) ids(g *wire.Gateway) {
-	client := first(p.Metadata.CustomHeaders.get("x-request-id"), p.Metadata.Requester.Headers.get("x-request-id"))
+	client := loosejson.First(p.Metadata.V.CustomHeaders.Get("x-request-id"), p.Metadata.V.Requester.Headers.Get("x-request-id"))
 	for _, id := range [...]string{client, string(p.CallID), string(p.ID), string(p.TraceID)} {
 		if wire.ValidID(id) {
 			g.RequestID = id
@@ -177,22 +176,22 @@ func (p *payload) ids(g *wire.Gateway) {
 		}
 	}
 	if g.RequestID == "" {
-		g.RequestID = first(string(p.CallID), string(p.ID))
+		g.RequestID = loosejson.First(string(p.CallID), string(p.ID))
 	}
 	for _, id := range [...]string{
-		client, string(p.CallID), string(p.ID), bare(string(p.ID)), string(p.TraceID),
-		p.Hidden.Headers.get("llm_provider-x-request-id"),
+		client, string(p.CallID), string(p.ID), loosejson.BareID(string(p.ID)), string(p.TraceID),
+		p.Hidden.V.Headers.Get("llm_provider-x-request-id"),
 	} {
 		if id != "" && id != g.RequestID && id != g.ResponseID && len(id) <= 256 && !contains(g.Aliases, id) {
 			g.Aliases = append(g.Aliases, id)
 		}
 	}
-	g.TraceID = traceID(first(p.Metadata.Requester.Headers.get("traceparent"), p.Metadata.CustomHeaders.get("traceparent")))
+	g.TraceID = loosejson.TraceID(loosejson.First(p.Metadata.V.Requester.Headers.Get("traceparent"), p.Metadata.V.CustomHeaders.Get("traceparent")))
 }
 
 // outcome reads why a call failed: the class of the exception and the status, never its message.
 func (p *payload) outcome(g *wire.Gateway) {
-	if code, err := strconv.ParseInt(string(p.Error.Code), 10, 32); err == nil && code >= 100 && code <= 999 {
+	if code, err := strconv.ParseInt(string(p.Error.V.Code), 10, 32); err == nil && code >= 100 && code <= 999 {
 		g.Status = int32(code)
 	}
 	if !strings.EqualFold(string(p.Status), "failure") {
@@ -201,7 +200,7 @@ func (p *payload) outcome(g *wire.Gateway) {
 		}
 		return
 	}
-	g.ErrorType = first(wire.ErrorClass(string(p.Error.Class)), "failure")
+	g.ErrorType = loosejson.First(wire.ErrorClass(string(p.Error.V.Class)), "failure")
 	// Python's asyncio.CancelledError, starlette's ClientDisconnect: the client went away.
 	if strings.Contains(g.ErrorType, "Cancelled") || strings.Contains(g.ErrorType, "ClientDisconnect") {
 		g.CancelledAt = g.LastByteAt
@@ -223,7 +222,7 @@ func (p *payload) reported(g *wire.Gateway) {
 		case p.CompletionStartTime.us > 0 && p.StartTime.us > 0 && t >= 0:
 			r.TTFTUS = wire.Some(t)
 		default:
-			r.TTFTUS = micros(p.ResponseTime, 1_000_000)
+			r.TTFTUS = p.ResponseTime.Micros(1_000_000)
 		}
 	}
 	if r.TTFTUS.OK || r.E2EUS.OK {
@@ -245,19 +244,19 @@ func (p *payload) stream(g *wire.Gateway) *wire.Stream {
 	if p.EndTime.us >= p.StartTime.us && p.EndTime.us > 0 {
 		s.EndUS = wire.Some(p.EndTime.us - p.StartTime.us)
 	}
-	if len(p.Response.Choices) > 0 {
-		s.FinishReason = string(p.Response.Choices[0].FinishReason)
+	if len(p.Response.V.Choices) > 0 {
+		s.FinishReason = string(p.Response.V.Choices[0].FinishReason)
 	}
-	for _, u := range [...]*usage{&p.Metadata.Usage, &p.Response.Usage} {
-		s.ReasoningTokens = either(s.ReasoningTokens, count(u.Completion.Reasoning))
-		s.CachedTokens = either(s.CachedTokens, either(count(u.Prompt.Cached), count(u.CacheRead)))
+	for _, u := range [...]*usage{&p.Metadata.V.Usage.V, &p.Response.V.Usage.V} {
+		s.ReasoningTokens = either(s.ReasoningTokens, u.Completion.Reasoning.Count())
+		s.CachedTokens = either(s.CachedTokens, either(u.Prompt.Cached.Count(), u.CacheRead.Count()))
 	}
 	return s
 }
 
 // model is the model without the provider that LiteLLM writes in front of it.
 func (p *payload) model() string {
-	m := first(string(p.Model), string(p.Hidden.ModelName))
+	m := loosejson.First(string(p.Model), string(p.Hidden.V.ModelName))
 	if rest, ok := strings.CutPrefix(m, string(p.Provider)+"/"); ok && rest != "" {
 		return rest
 	}
@@ -272,44 +271,12 @@ func host(base string) string {
 	return u.Host
 }
 
-func bare(id string) string {
-	for _, prefix := range [...]string{"chatcmpl-", "cmpl-", "resp_"} {
-		if rest, ok := strings.CutPrefix(id, prefix); ok && rest != "" {
-			return rest
-		}
-	}
-	return ""
-}
-
-func traceID(traceparent string) string {
-	if p := strings.Split(traceparent, "-"); len(p) >= 4 && len(p[1]) == 32 && strings.Trim(p[1], "0") != "" {
-		if _, err := hex.DecodeString(p[1]); err == nil {
-			return strings.ToLower(p[1])
-		}
-	}
-	return ""
-}
-
-func count(n number) wire.Opt[int64] {
-	if !n.known || n.v < 0 || n.v > math.MaxUint32 {
-		return wire.Opt[int64]{}
-	}
-	return wire.Some(int64(n.v))
-}
-
-func header(h headers, name string) wire.Opt[int64] {
-	n, err := strconv.ParseInt(h.get(name), 10, 32)
+func header(h loosejson.Headers, name string) wire.Opt[int64] {
+	n, err := strconv.ParseInt(h.Get(name), 10, 32)
 	if err != nil || n < 0 {
 		return wire.Opt[int64]{}
 	}
 	return wire.Some(n)
-}
-
-func micros(n number, unit float64) wire.Opt[int64] {
-	if !n.known || n.v < 0 || n.v*unit > 1e15 {
-		return wire.Opt[int64]{}
-	}
-	return wire.Some(int64(math.Round(n.v * unit)))
 }
 
 func either(a, b wire.Opt[int64]) wire.Opt[int64] {
@@ -317,15 +284,6 @@ func either(a, b wire.Opt[int64]) wire.Opt[int64] {
 		return a
 	}
 	return b
-}
-
-func first(s ...string) string {
-	for _, x := range s {
-		if x != "" {
-			return x
-		}
-	}
-	return ""
 }
 
 func contains(list []string, s string) bool {
