@@ -1,11 +1,11 @@
 package stall
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 
 	"github.com/fermata-io/fermata/internal/wire"
+	"github.com/fermata-io/fermata/processors/internal/flat"
 )
 
 const codecVersion = 1
@@ -13,98 +13,69 @@ const codecVersion = 1
 // ErrState is wrapped by every error of UnmarshalBinary.
 var ErrState = errors.New("stall state can't be read")
 
-// coder walks the fields of a state in one order, writing or reading varints.
-type coder struct {
-	buf  []byte
-	read bool
-	bad  bool
-}
-
-func code[T ~int | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64](c *coder, v *T) {
-	if !c.read {
-		c.buf = binary.AppendVarint(c.buf, int64(*v))
-		return
-	}
-	x, n := binary.Varint(c.buf)
-	if n <= 0 || int64(T(x)) != x {
-		c.bad = true
-		c.buf = nil
-		return
-	}
-	*v, c.buf = T(x), c.buf[n:]
-}
-
-func (c *coder) flag(v *bool) {
-	var b uint8
-	if *v {
-		b = 1
-	}
-	code(c, &b)
-	if b > 1 {
-		c.bad = true
-	}
-	*v = b == 1
-}
-
-func (t *Tracker) fields(c *coder) {
+func (t *Tracker) fields(c *flat.Coder) {
 	for i := range t.pace.count {
-		code(c, &t.pace.count[i])
+		flat.Int(c, &t.pace.count[i])
 	}
-	code(c, &t.pace.fine)
-	code(c, &t.startUS)
-	code(c, &t.lastUS)
-	code(c, &t.n)
-	code(c, &t.tokens)
-	code(c, &t.hiddenSince)
-	code(c, &t.hiddenUS)
-	code(c, &t.keepalives)
-	code(c, &t.maxTokens)
-	code(c, &t.lastKind)
-	c.flag(&t.hidden)
-	c.flag(&t.ended)
-	code(c, &t.coldN)
+	flat.Int(c, &t.pace.fine)
+	flat.Int(c, &t.startUS)
+	flat.Int(c, &t.lastUS)
+	flat.Int(c, &t.n)
+	flat.Int(c, &t.tokens)
+	flat.Int(c, &t.hiddenSince)
+	flat.Int(c, &t.hiddenUS)
+	flat.Int(c, &t.keepalives)
+	flat.Int(c, &t.maxTokens)
+	flat.Int(c, &t.lastKind)
+	c.Bool(&t.hidden)
+	c.Bool(&t.ended)
+	flat.Int(c, &t.coldN)
 	for i := range t.cold {
 		g := &t.cold[i]
-		code(c, &g.startUS)
-		code(c, &g.gapUS)
-		code(c, &g.paceQ)
-		code(c, &g.chunk)
+		flat.Int(c, &g.startUS)
+		flat.Int(c, &g.gapUS)
+		flat.Int(c, &g.paceQ)
+		flat.Int(c, &g.chunk)
 	}
-	code(c, &t.prev[0])
-	code(c, &t.prev[1])
+	flat.Int(c, &t.prev[0])
+	flat.Int(c, &t.prev[1])
 	t.train.fields(c)
 	t.slow.fields(c)
 }
 
-func (tr *train) fields(c *coder) {
-	for _, v := range []*int64{&tr.chunk, &tr.last, &tr.startUS, &tr.endUS, &tr.sumUS, &tr.longestUS, &tr.flowUS,
-		&tr.hiddenUS, &tr.keepalives, &tr.toldUS, &tr.openGapUS} {
-		code(c, v)
+func (tr *train) fields(c *flat.Coder) {
+	for _, v := range []*int64{
+		&tr.chunk, &tr.last, &tr.startUS, &tr.endUS, &tr.sumUS, &tr.longestUS, &tr.flowUS,
+		&tr.hiddenUS, &tr.keepalives, &tr.toldUS, &tr.openGapUS,
+	} {
+		flat.Int(c, v)
 	}
-	code(c, &tr.gaps)
-	code(c, &tr.flowGaps)
-	c.flag(&tr.raised)
-	c.flag(&tr.open)
-	c.flag(&tr.openFirst)
+	flat.Int(c, &tr.gaps)
+	flat.Int(c, &tr.flowGaps)
+	c.Bool(&tr.raised)
+	c.Bool(&tr.open)
+	c.Bool(&tr.openFirst)
 }
 
-func (s *slow) fields(c *coder) {
+func (s *slow) fields(c *flat.Coder) {
 	for _, v := range []*int32{&s.sum, &s.back, &s.fast, &s.baseQ, &s.fastN} {
-		code(c, v)
+		flat.Int(c, v)
 	}
-	for _, v := range []*int64{&s.startUS, &s.chunk, &s.gaps, &s.floors, &s.sumUS, &s.tokens, &s.longest,
-		&s.endUS, &s.endChunk, &s.endGaps, &s.endSumUS, &s.endTokens, &s.fastUS, &s.fastChunk, &s.toldUS} {
-		code(c, v)
+	for _, v := range []*int64{
+		&s.startUS, &s.chunk, &s.gaps, &s.floors, &s.sumUS, &s.tokens, &s.longest,
+		&s.endUS, &s.endChunk, &s.endGaps, &s.endSumUS, &s.endTokens, &s.fastUS, &s.fastChunk, &s.toldUS,
+	} {
+		flat.Int(c, v)
 	}
-	c.flag(&s.active)
-	c.flag(&s.sped)
+	c.Bool(&s.active)
+	c.Bool(&s.sped)
 }
 
 // AppendBinary appends the state, a few hundred bytes. The configuration is not part of it.
 func (t *Tracker) AppendBinary(b []byte) ([]byte, error) {
-	c := coder{buf: append(b, codecVersion)}
-	t.fields(&c)
-	return c.buf, nil
+	c := flat.Writer(append(b, codecVersion))
+	t.fields(c)
+	return c.Bytes(), nil
 }
 
 // UnmarshalBinary restores a state into a Tracker made by New. On error the Tracker is left as it was.
@@ -113,9 +84,9 @@ func (t *Tracker) UnmarshalBinary(b []byte) error {
 		return fmt.Errorf("%w: unknown version", ErrState)
 	}
 	n := New(t.cfg)
-	c := coder{buf: b[1:], read: true}
-	n.fields(&c)
-	if c.bad || len(c.buf) > 0 {
+	c := flat.Reader(b[1:])
+	n.fields(c)
+	if !c.Complete() {
 		return fmt.Errorf("%w: damaged", ErrState)
 	}
 	if err := n.check(); err != nil {

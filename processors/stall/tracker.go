@@ -204,8 +204,10 @@ func (t *Tracker) judgeCold(dst []Event) []Event {
 
 // late raises an early gap: part of the train when it follows it, else a finding of its own.
 func (t *Tracker) late(c coldGap, dst []Event) []Event {
-	tr := train{chunk: int64(c.chunk), last: int64(c.chunk), startUS: c.startUS, endUS: c.startUS + int64(c.gapUS),
-		sumUS: int64(c.gapUS), longestUS: int64(c.gapUS), gaps: 1, raised: true}
+	tr := train{
+		chunk: int64(c.chunk), last: int64(c.chunk), startUS: c.startUS, endUS: c.startUS + int64(c.gapUS),
+		sumUS: int64(c.gapUS), longestUS: int64(c.gapUS), gaps: 1, raised: true,
+	}
 	switch {
 	case t.train.raised && t.train.last == tr.chunk-1 && !t.train.open:
 		t.train.extend(tr.endUS, tr.sumUS, tr.chunk)

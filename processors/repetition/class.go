@@ -1,0 +1,143 @@
+package repetition
+
+// Bits that a character adds to the mask of the word it is in.
+const (
+	isLetter  = 1 << iota // letters of scripts that put spaces between words
+	isDigit               // 0–9
+	isSpace               // white space
+	isPunct               // what prose uses
+	isCode                // what code, tables and data use
+	isDense               // scripts without spaces: Han, Kana, Thai, …; also emoji and other symbols
+	isNewline             // together with isSpace
+	isColon               // together with isPunct
+)
+
+const isWord = isLetter | isDigit | isDense
+
+// asciiBits classes the ASCII characters.
+var asciiBits = func() (t [128]uint8) {
+	for c := range t {
+		switch b := byte(c); {
+		case b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z':
+			t[c] = isLetter
+		case b >= '0' && b <= '9':
+			t[c] = isDigit
+		case b == '\n':
+			t[c] = isSpace | isNewline
+		case b == ' ' || b == '\t' || b == '\r' || b == '\v' || b == '\f':
+			t[c] = isSpace
+		case b == ':':
+			t[c] = isPunct | isColon
+		case b == '.' || b == ',' || b == '!' || b == '?' || b == '\'' || b == '-' || b == '*':
+			t[c] = isPunct
+		default:
+			t[c] = isCode
+		}
+	}
+	return t
+}()
+
+// drawing marks the ASCII characters that rulers, boxes and empty tables are made of.
+var drawing = func() (t [128]bool) {
+	for _, c := range "-=_*#~.+|/\\<>: \t\n\r^" {
+		t[c] = true
+	}
+	return t
+}()
+
+// runeBits classes a character above ASCII by block; exactness at the edges of blocks doesn't matter here.
+func runeBits(r rune) uint8 {
+	switch {
+	case r < 0x00c0:
+		if r == 0x00a0 || r == 0x0085 {
+			return isSpace
+		}
+		return isPunct
+	case r < 0x0e00: // Latin, Greek, Cyrillic, Hebrew, Arabic, Indic
+		return isLetter
+	case r < 0x1100: // Thai, Lao, Tibetan, Myanmar
+		return isDense
+	case r < 0x2000:
+		return isLetter
+	case r < 0x2070: // general punctuation
+		if r <= 0x200b || r == 0x2028 || r == 0x2029 || r == 0x202f {
+			return isSpace
+		}
+		return isPunct
+	case r < 0x2e80: // arrows, mathematics, boxes, blocks, dingbats
+		return isCode
+	case r < 0x3040: // CJK punctuation
+		if r == 0x3000 {
+			return isSpace
+		}
+		return isPunct
+	case r >= 0xac00 && r < 0xd7b0: // Hangul syllables: words have spaces
+		return isLetter
+	case r >= 0xff00 && r < 0xff66: // full-width forms
+		return isPunct
+	default:
+		return isDense
+	}
+}
+
+// Symbols of characters above ASCII keep the class: first those of code and drawings, then punctuation and
+// spaces, then letters.
+const (
+	symCode   = 0x80
+	symPunct  = 0x88
+	symLetter = 0xa8
+)
+
+// fold maps a character above ASCII to a symbol.
+func fold(r rune, bits uint8) byte {
+	switch {
+	case bits&isWord != 0:
+		return symLetter + byte(uint32(r)*0x9e3779b1>>16*(256-symLetter)>>16)
+	case bits&isCode != 0:
+		return symCode | byte(r)&7
+	default:
+		return symPunct + byte(r^r>>8)&0x1f // keeps the usual ones apart
+	}
+}
+
+// Classes of words, kept in the low bits of the comparable part of a word's hash.
+const (
+	classBlank  = iota // no letters, digits or dense characters
+	classPlain         // letters and prose punctuation only
+	classLast          // the same, with a colon
+	classMixed         // letters and digits
+	classNumber        // digits without letters
+	classCode          // letters and code characters; long runs without a space
+	classDense
+	classHash // given as a hash: content not known
+)
+
+func classOf(mask uint8, chars uint8) uint16 {
+	switch {
+	case mask&isWord == 0:
+		return classBlank
+	case mask&isDense != 0:
+		return classDense
+	case chars >= longWord && mask&isSpace == 0:
+		return classCode
+	case mask&isLetter == 0:
+		return classNumber
+	case mask&isDigit != 0:
+		return classMixed
+	case mask&isCode != 0:
+		return classCode
+	case mask&isColon != 0:
+		return classLast
+	default:
+		return classPlain
+	}
+}
+
+// endsSentence reports whether a symbol ends sentences or lines, as far as symbols tell.
+func endsSentence(sym byte) bool {
+	switch sym {
+	case '\n', '.', '!', '?':
+		return true
+	}
+	return sym >= symPunct && sym < symLetter
+}

@@ -1,0 +1,230 @@
+package repetition
+
+import (
+	"math"
+)
+
+// unit describes one period of a loop.
+type unit struct {
+	chars, plain, dense, digits, marks, blank uint32
+	distinct                                  int // different symbols, where known
+	plainWords                                uint32
+	sentence                                  uint32 // longest row of plain words; two dense characters count as a word
+	row                                       uint32 // the row being counted
+	drawn                                     bool   // nothing but what rulers and boxes are made of
+}
+
+// add counts n characters of a class.
+func (u *unit) add(bits uint8, n uint32) {
+	u.chars += n
+	switch {
+	case bits&isLetter != 0:
+		u.plain += n
+	case bits&isDense != 0:
+		u.dense += n
+	case bits&isDigit != 0:
+		u.digits += n
+	case bits&isSpace != 0:
+		u.blank += n
+	case bits&isCode != 0:
+		u.marks += n
+	}
+}
+
+// word counts one word by its class.
+func (u *unit) word(class uint16, n uint32) {
+	u.chars += n
+	switch class {
+	case classPlain, classHash:
+		u.plain += n
+		u.plainWords++
+		u.row++
+	case classLast:
+		u.plain += n
+		u.sentence = max(u.sentence, u.row+1)
+		u.row = 0
+	case classDense:
+		u.dense += n
+		u.row += n / 2
+	case classNumber:
+		u.digits += n
+		u.row = 0
+	case classBlank:
+		u.blank += n
+	default:
+		u.marks += n
+		u.row = 0
+	}
+	u.sentence = max(u.sentence, u.row)
+}
+
+// Classes of units: the less a text says, the more of it is needed.
+type kind uint8
+
+const (
+	prose kind = iota // words of a language
+	data              // code, tables, numbers, base64
+	blank             // rulers, boxes, empty cells, white space: nothing to read
+)
+
+// kind classes the unit; at most one in marks characters may be code for prose.
+func (u *unit) kind(marks uint32) kind {
+	switch {
+	case u.drawn:
+		return blank
+	case (u.plain+u.dense)*10 >= (u.chars-u.blank)*6 && u.marks*marks <= u.chars && u.distinct >= 3:
+		return prose
+	default:
+		return data
+	}
+}
+
+// ruler reports whether the unit is one mark, or two in turn.
+func (u *unit) ruler() bool { return u.distinct <= 2 && u.plain+u.dense+u.digits == 0 }
+
+// sight is what is known of a loop at one moment.
+type sight struct {
+	match   Match
+	kind    kind
+	ruler   bool
+	opaque  bool    // lies within text without words, such as base64
+	period  float64 // characters
+	copies  float64
+	chars   float64 // of all copies
+	quality float64 // share of words that match
+	// of words only
+	words   float64 // in a period
+	reading uint32  // longest row of plain words
+	plain   float64 // share of characters in plain words
+	varied  float64 // words of a period that match but for digits
+	short   bool    // words too short for a language's: codes, initials
+	counts  bool    // a running number is all that changes
+	listed  bool    // and it stands where lists have theirs
+}
+
+// Moments of judgement.
+type moment uint8
+
+const (
+	live     moment = iota // the text goes on, and so does the loop
+	atLimit                // the text ended there, and not by itself
+	atStop                 // the text ended there by itself
+	stopped                // the text went on without it
+	byEngine               // the engine says that it is a loop
+)
+
+const (
+	charsJudge    = 300  // periods up to here are left to the characters where copies are equal
+	never         = 1e9  // copies that no text reaches
+	sentenceWords = 4    // plain words in a row that make a sentence
+	dataChars     = 64   // tables of zeros and the like are seldom longer where a text is cut
+	dataLiveChars = 120  // the same anywhere
+	dataFewChars  = 400  // three equal records
+	rulerChars    = 40   // on top: rulers of comments, of whatever mark, reach 80 or 100
+	blankChars    = 400  // boxes, rulers and empty tables
+	opaqueChars   = 2500 // zero-filled parts of encoded binaries
+	listChars     = 150
+	plainShare    = 1.0 / 3
+	codeCounts    = 8 // more copies
+	maskedChars   = 120
+	driftChars    = 300
+	driftQuality  = 0.92
+	driftLong     = 400 // characters from which on copies must be more alike
+	driftLongQual = 0.96
+)
+
+// judge decides whether a sight is a loop, and how sure that is.
+func (c *Config) judge(s sight, m moment) (bool, float64) {
+	need, chars := c.bar(s, m)
+	if s.copies < need || s.chars < chars {
+		return false, 0
+	}
+	conf := 0.6 + 0.1*math.Log2(s.copies/need+0.01) + 0.1*math.Log2(s.chars/max(1, chars)+0.01)
+	if m == atLimit || m == byEngine {
+		conf += 0.2
+	}
+	return true, math.Round(100*min(0.99, max(0.3, conf*s.quality))) / 100
+}
+
+// bar returns how many copies and how many characters in all make a loop.
+func (c *Config) bar(s sight, m moment) (copies, chars float64) {
+	if m == byEngine {
+		return 2, 0
+	}
+	copies, chars = c.ends(s, m)
+	switch s.kind {
+	case data:
+		chars = max(chars, dataChars)
+		if m == live {
+			chars = max(chars, dataLiveChars)
+		}
+		if s.ruler {
+			chars += rulerChars
+		}
+	case blank:
+		chars = max(chars, blankChars)
+	}
+	if s.opaque {
+		chars = max(chars, opaqueChars)
+	}
+	if s.match != Exact {
+		return c.unlike(s, m, copies, chars)
+	}
+	switch {
+	case m == atLimit && s.kind != prose && s.copies < 4:
+		chars = max(chars, dataFewChars)
+	case m == stopped && s.kind != prose, m == atStop && s.opaque:
+		copies = never
+	}
+	return copies, chars
+}
+
+// ends is the part of the bar that depends on how the text goes on.
+func (c *Config) ends(s sight, m moment) (copies, chars float64) {
+	long := s.period >= float64(c.LongPeriod)
+	switch m {
+	case live:
+		if long && s.match == Exact {
+			return c.LongLiveRepeats, float64(c.MinChars)
+		}
+		return c.LiveRepeats, float64(c.MinChars)
+	case atLimit:
+		return c.MinRepeats, float64(c.MinChars)
+	case atStop: // somebody may have asked for it
+		switch {
+		case long:
+			return c.StopLongRepeats, float64(c.StopChars)
+		case s.chars >= 2.5*float64(c.StopChars):
+			return c.StopRepeats / 3, float64(c.StopChars)
+		}
+		return c.StopRepeats, float64(c.StopChars)
+	default:
+		return c.StoppedRepeats, float64(c.StoppedChars)
+	}
+}
+
+// unlike is the bar for copies that differ. They are a loop only while they say nothing new, where there is
+// something to read, and while the text goes on or ran to its limit.
+func (c *Config) unlike(s sight, m moment, copies, chars float64) (float64, float64) {
+	counter := s.counts && s.match == Masked
+	switch {
+	case m == atStop || m == stopped:
+		return never, chars
+	case counter && s.reading >= sentenceWords:
+		if s.plain < plainShare { // generated code and data look like that
+			copies += codeCounts
+		}
+		return copies, chars // all that changes is a number
+	case counter && s.listed && s.words >= s.varied+1:
+		return copies + 3, max(chars, listChars) // a numbered list that repeats itself
+	case s.kind != prose || s.reading < sentenceWords:
+		return never, chars
+	case !s.counts && s.varied > 1+0.04*s.words: // numbers that change here and there are news
+		return never, chars
+	case s.match == Masked:
+		return copies + 1, max(chars, maskedChars)
+	case s.short || s.quality < driftQuality || s.period >= driftLong && s.quality < driftLongQual:
+		return never, chars
+	}
+	return copies + 1, max(chars, driftChars)
+}

@@ -1,0 +1,306 @@
+package repetition
+
+const (
+	wordRing = 512 // words kept
+	wordMask = wordRing - 1
+	markStep = 8   // a place is kept for every markStep-th word
+	maxWord  = 48  // characters after which a word ends in any case
+	longWord = 16  // characters after which content decides where a word ends
+	maxDense = 12  // the same for scripts without spaces
+	maxSpan  = 500 // longest period in words
+)
+
+// words follows repeats of words: exact, exact but for digits and white space, and nearly equal ones. A word
+// is a run of letters, digits and underscores with the white space and punctuation after it. Where a
+// script or a format has no spaces the content decides where it ends, so that equal texts are cut alike.
+type words struct {
+	n    uint32 // words so far
+	main track
+	alt  track // challenger: a period, or a later start, that fits better
+	held bool  // main is a raised loop and keeps its start
+	// the word that is being read
+	masked uint32 // hash with digits and white space masked
+	exact  uint32 // hash of all
+	chars  uint8
+	mask   uint8  // class bits seen
+	number uint32 // value of its last digits
+	after  byte   // character after them
+	prev   uint8  // class bits of the character before
+
+	hash [wordRing]uint16            // masked hash 9 bits, class 3 bits, rest of the exact hash 4 bits
+	size [wordRing]uint8             // characters
+	mark [wordRing / markStep]uint16 // place of every markStep-th word's start, low 16 bits
+}
+
+// same reports whether two words are equal but for digits and white space.
+func same(a, b uint16) bool { return (a^b)>>4 == 0 }
+
+// track is a period, in words, that the text has followed since a start.
+type track struct {
+	lag     uint32 // words; 0: none
+	n       uint32 // words compared
+	match   uint32 // same as lag before
+	exact   uint32 // equal to lag before
+	miss    uint32 // words since the last match
+	shifts  uint32 // changes of lag: growing or shrinking copies
+	next    uint32 // n at which the judge looks again
+	start   uint32 // place of the first repeat's first character
+	adv     uint64 // copies after the first, in 1/65536
+	step    uint32 // 65536 / lag
+	lastEnd uint32 // place after the last matching word
+	chunk   int64  // that start lies in, -1 when not yet looked up
+	spaced  uint32 // words without digits that match but for white space
+	varied  uint32 // words with digits that match but for these
+	steps   uint32 // of these, numbers one above the one before, or equal to it
+	ups     uint32 // of these, numbers one above the one before
+	listed  uint32 // of these, bare numbers with a full stop or the like, as lists have
+	number  uint32 // the last such number
+}
+
+func (t *track) begin(lag, start uint32, known uint32) {
+	*t = track{lag: lag, start: start, chunk: -1, n: known, match: known, step: 1 << 16 / lag}
+	t.adv = uint64(known) * uint64(t.step)
+}
+
+func (t *track) copies() float64 { return 1 + float64(t.adv)/65536 }
+
+func (t *track) compare(a, b uint16, end uint32) {
+	t.n++
+	t.adv += uint64(t.step)
+	if !same(a, b) {
+		t.miss++
+		return
+	}
+	t.match++
+	t.miss = 0
+	t.lastEnd = end
+	if a == b {
+		t.exact++
+	}
+}
+
+// vary accounts a word that matches but for digits or white space.
+func (t *track) vary(number uint32, digits, listed bool) {
+	if !digits {
+		t.spaced++
+		return
+	}
+	t.varied++
+	if up := number - t.number; up <= 1 { // the same number may stand twice in a copy
+		t.steps++
+		t.ups += up
+	}
+	if listed {
+		t.listed++
+	}
+	t.number = number
+}
+
+// differ is the number of words that match but for digits: those seen as they came, and those before.
+func (t *track) differ() uint32 { return t.match - t.exact - t.spaced }
+
+// counts reports whether all that changes from copy to copy is one number, and that by one; it may stand twice.
+// Most of the words that differ must have been seen as they came, since only then their numbers are known.
+func (t *track) counts() bool {
+	d := t.differ()
+	return t.varied > 0 && t.varied*10 >= d*7 && float64(d) <= 2.2*(t.copies()-1)+1 &&
+		t.steps*10 >= (t.varied-1)*8 && t.ups*10 >= (t.varied-1)*4
+}
+
+// place is where word i starts; i must be in the ring.
+func (w *words) place(i, now uint32) uint32 {
+	m := i &^ (markStep - 1)
+	at := uint32(w.mark[m/markStep&(wordRing/markStep-1)])
+	for ; m < i; m++ {
+		at += uint32(w.size[m&wordMask])
+	}
+	return now - uint32(uint16(now-at))
+}
+
+// oldest is the first word whose place is known.
+func (w *words) oldest() uint32 {
+	if w.n <= wordRing-markStep {
+		return 0
+	}
+	return (w.n - wordRing + markStep) &^ (markStep - 1)
+}
+
+// push ends the word that is being read, or takes one given as a hash. now is the place after it.
+func (w *words) push(h uint16, size uint8, now uint32, table *[tableSize]uint16) {
+	i := w.n
+	if i%markStep == 0 {
+		w.mark[i/markStep&(wordRing/markStep-1)] = uint16(now - uint32(size))
+	}
+	w.hash[i&wordMask], w.size[i&wordMask] = h, size
+	w.n++
+	m := &w.main
+	if m.lag > 0 {
+		b := w.hash[(i-m.lag)&wordMask]
+		w.follow(m, h, b, now)
+		if m.match == m.n {
+			return // nothing better to look for
+		}
+	}
+	lag := w.seek(i, table)
+	if w.alt.lag > 0 {
+		if b := w.hash[(i-w.alt.lag)&wordMask]; same(h, b) {
+			w.follow(&w.alt, h, b, now)
+		} else {
+			w.alt = track{}
+		}
+	}
+	w.choose(i, lag, now)
+}
+
+// follow compares the word just pushed with the one a track's lag before.
+func (w *words) follow(t *track, a, b uint16, now uint32) {
+	t.compare(a, b, now)
+	if a != b && same(a, b) {
+		t.vary(w.number, w.mask&isDigit != 0, w.mask&(isLetter|isCode) == 0 && (w.after == '.' || w.after == ':'))
+	}
+}
+
+// seek returns how many words ago the last three words were last seen; 0: not.
+func (w *words) seek(i uint32, table *[tableSize]uint16) uint32 {
+	if i < 3 {
+		return 0
+	}
+	a, b, c := w.hash[i&wordMask], w.hash[(i-1)&wordMask], w.hash[(i-2)&wordMask]
+	key := (uint32(a>>4)*0x9e3779b1 ^ uint32(b>>4)*0x85ebca6b ^ uint32(c>>4)*0xc2b2ae35) * 0x27d4eb2f
+	slot := &table[key>>24]
+	lag := uint32(uint16(i) - *slot)
+	*slot = uint16(i)
+	if lag-1 >= maxSpan || lag+2 >= i {
+		return 0
+	}
+	if !same(a, w.hash[(i-lag)&wordMask]) || !same(b, w.hash[(i-lag-1)&wordMask]) || !same(c, w.hash[(i-lag-2)&wordMask]) {
+		return 0
+	}
+	return lag
+}
+
+// choose keeps, moves, replaces or drops the period that is followed. lag is where the last three words were
+// seen before.
+func (w *words) choose(i, lag, now uint32) {
+	m, a := &w.main, &w.alt
+	switch {
+	case m.lag == 0:
+		if lag > 0 {
+			w.begin(m, i, lag, now)
+		}
+		return
+	case lag > 0 && lag != m.lag && m.miss > 0 && near(lag, m.lag) && m.n*4 < m.lag*3 && !w.held:
+		w.begin(m, i, lag, now) // nothing lost
+	case lag > 0 && lag != m.lag && m.miss > 0 && near(lag, m.lag):
+		// the copy is longer or shorter than the one before: two of its last three words were no misses
+		m.match += min(m.miss, 2)
+		m.match = min(m.match, m.n)
+		m.lag, m.miss, m.step = lag, 0, 1<<16/lag
+		m.shifts++
+		m.lastEnd = now
+	case lag > 0 && a.lag == 0: // another period, or the same from here on without a miss
+		w.begin(a, i, lag, now)
+	}
+	if a.lag > 0 && m.match < m.n && !w.held && w.better() {
+		w.extend(a, i)
+		*m, *a = *a, track{}
+		return
+	}
+	if m.miss > 3+m.lag/4 || (m.n >= 8 && m.match*10 < m.n*6) {
+		*m, *a = *a, track{}
+	}
+}
+
+// better reports whether the challenger, which has no misses, should take main's place.
+func (w *words) better() bool {
+	m, a := &w.main, &w.alt
+	switch {
+	case a.lag == m.lag: // main's misses lie far back, or are most of what it had before
+		return a.n >= 12 && (a.n >= 4*a.lag || a.n >= 3*(m.n-min(m.n, a.n)))
+	case a.lag%m.lag == 0: // several copies as one: only when that is really another period
+		return a.n >= a.lag+m.lag
+	default:
+		return a.n >= m.lag+3 && a.n*2 >= a.lag
+	}
+}
+
+func near(a, b uint32) bool {
+	d := a - b
+	if a < b {
+		d = b - a
+	}
+	return d <= 2+b/4
+}
+
+// begin follows a period whose last three words are known to match.
+func (w *words) begin(t *track, i, lag, now uint32) {
+	first := i - 2 - lag
+	if first < w.oldest() {
+		*t = track{}
+		return
+	}
+	t.begin(lag, w.place(first, now), 3)
+	t.lastEnd = now
+	for k := i - 2; k != i+1; k++ {
+		if w.hash[k&wordMask] == w.hash[(k-lag)&wordMask] {
+			t.exact++
+		}
+	}
+	w.extend(t, i)
+}
+
+// extend moves the start of a track back as far as the ring shows matches.
+func (w *words) extend(t *track, i uint32) {
+	for w.back(t, i) {
+		continue
+	}
+}
+
+// back takes one more word at the start of a track without misses into it.
+func (w *words) back(t *track, i uint32) bool {
+	k := i - t.n // the word before the first compared one
+	if k < t.lag+w.oldest() || k > i {
+		return false
+	}
+	a, b := w.hash[k&wordMask], w.hash[(k-t.lag)&wordMask]
+	if !same(a, b) {
+		return false
+	}
+	t.n++
+	t.match++
+	if a == b {
+		t.exact++
+	}
+	t.adv += uint64(t.step)
+	t.start -= uint32(w.size[(k-t.lag)&wordMask])
+	t.chunk = -1
+	return true
+}
+
+// unit describes the last period by its words' classes.
+func (w *words) unit(lag uint32) unit {
+	var u unit
+	for i := w.n - lag; i != w.n; i++ {
+		u.word(w.hash[i&wordMask]>>4&7, uint32(w.size[i&wordMask]))
+	}
+	u.distinct = 16 // not known, and not needed: words are compared, not characters
+	return u
+}
+
+// period is the length of the last period in characters.
+func (w *words) period(lag uint32) uint32 {
+	p := uint32(0)
+	for i := w.n - lag; i != w.n; i++ {
+		p += uint32(w.size[i&wordMask])
+	}
+	return p
+}
+
+func (w *words) unitHash(t *track, key uint64) uint64 {
+	h := key ^ 0xc2b2ae3d27d4eb4f
+	phase := t.n % t.lag
+	for i := range t.lag {
+		h = mix(h, uint64(w.hash[(w.n-t.lag+(i+t.lag-phase)%t.lag)&wordMask]>>4))
+	}
+	return h
+}
