@@ -45,6 +45,7 @@ const (
 	InferenceSeconds // prefill + decode
 	E2ESeconds       //
 	OtherSeconds     // engine times that are only checked for their unit
+	ChunkGaps        // one array: the first chunk's offset, then the gaps, µs
 	TokenGeneratedAt // per-token arrays: offsets from the request's start, s
 	TokenScheduledAt //
 	TokenText        //
@@ -147,6 +148,7 @@ var keys = [FieldCount][]string{
 	OtherSeconds: {
 		"gen_ai.latency.time_in_scheduler", "gen_ai.latency.time_in_model_forward", "gen_ai.latency.time_in_model_execute",
 	},
+	ChunkGaps:        {"gen_ai.chunk.gaps_us", "llm.chunk.gaps_us"},
 	TokenGeneratedAt: {"gen_ai.latency.per_token_generation_time"},
 	TokenScheduledAt: {"gen_ai.latency.per_token_scheduled_time"},
 	TokenText:        {"gen_ai.response.per_token_candidate_decoded_tokens"},

@@ -82,7 +82,7 @@ func isCall(f *facts, sp *otlpwire.Span, n chunkCount) bool {
 	if f.fermata && (f.has(semconv.StartedAt) || hasChunks(sp.Attrs)) {
 		return true
 	}
-	if n.own || f.has(semconv.TokenGeneratedAt) {
+	if n.own || f.has(semconv.TokenGeneratedAt) || f.has(semconv.ChunkGaps) {
 		return true
 	}
 	switch category := strings.ToLower(f.str(semconv.SpanCategory)); {
@@ -151,6 +151,8 @@ func (b *Batch) span(src *otlpwire.Source, sp *otlpwire.Span, n chunkCount) (wir
 	fail(phases(f, d, &s))
 	switch {
 	case native:
+	case f.has(semconv.ChunkGaps):
+		fail(b.gaps(&s))
 	case f.has(semconv.TokenGeneratedAt):
 		fail(b.tokenArrays(&s, d))
 	case n.chunks > 0 && sp.DroppedEvents > 0:

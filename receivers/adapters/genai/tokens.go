@@ -7,6 +7,7 @@ import (
 
 	"github.com/fermata-io/fermata/internal/otlpwire"
 	"github.com/fermata-io/fermata/internal/semconv"
+	"github.com/fermata-io/fermata/internal/streamlog"
 	"github.com/fermata-io/fermata/internal/wire"
 )
 
@@ -66,6 +67,42 @@ func (b *Batch) tokenArrays(s *wire.Stream, span int64) error {
 		if mean := math.Round(sum / float64(len(sizes))); mean >= 0 && mean <= math.MaxUint32 {
 			s.BatchSize = wire.Some(int64(mean))
 		}
+	}
+	return nil
+}
+
+// gaps reads one array of gaps: the first chunk's offset from the span's start, then the time since the chunk
+// before, in µs; an int array, or unsigned varints in bytes.
+func (b *Batch) gaps(s *wire.Stream) error {
+	f, most := &b.facts, b.t.opts.Limits.MaxChunks
+	key, v := semconv.Keys(semconv.ChunkGaps)[f.rank[semconv.ChunkGaps]], f.value[semconv.ChunkGaps]
+	switch v.Type {
+	case otlpwire.Bytes:
+		t, err := streamlog.UnpackOffsets(v.Raw(), most)
+		if err != nil {
+			return wire.Fieldf(key, "%v", err)
+		}
+		s.Chunks.T = t
+	case otlpwire.Array:
+		t, bad, sum := b.offsets(min(v.Len(), most)), -1, int64(0)
+		if err := v.Elements(func(i int, e otlpwire.Value) bool {
+			n, ok := whole(e)
+			if !ok || n < 0 || n > wire.MaxGapUS || i >= most {
+				bad = i
+				return false
+			}
+			sum += n
+			t = append(t, sum)
+			return true
+		}); err != nil {
+			return err
+		}
+		if bad >= 0 {
+			return wire.Fieldf(fmt.Sprintf("%s[%d]", key, bad), "is no gap in µs, or one of more than %d entries", most)
+		}
+		s.Chunks.T = t
+	default:
+		return wire.Fieldf(key, "is a %s; want an int array, or unsigned varints in bytes", v.Type)
 	}
 	return nil
 }
