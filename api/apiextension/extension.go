@@ -1,0 +1,128 @@
+package apiextension
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/extension"
+
+	"github.com/fermata-io/fermata/api"
+	"github.com/fermata-io/fermata/internal/ingest"
+	"github.com/fermata-io/fermata/storage/clickhouse"
+	"github.com/fermata-io/fermata/storage/migrations"
+	"github.com/fermata-io/fermata/storage/requests"
+)
+
+// Extension is the read API's listener.
+type Extension struct {
+	cfg     *Config
+	set     component.TelemetrySettings
+	version string
+
+	mu     sync.Mutex
+	server *ingest.Server
+	api    *api.Server
+	conn   driver.Conn
+}
+
+var _ extension.Extension = (*Extension)(nil)
+
+// Start opens the listener. ClickHouse may still be away: /readyz and the answers say so.
+func (e *Extension) Start(ctx context.Context, host component.Host) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	conn, err := clickhouse.Open(e.cfg.ClickHouse)
+	if err != nil {
+		return err
+	}
+	limits := requests.NewDefaultReadLimits()
+	limits.Time = e.cfg.QueryTimeout
+	schema := schemaCheck{cfg: e.cfg.ClickHouse}
+	a := api.New(api.Options{
+		Requests: requests.New(conn, limits),
+		Ready: []api.ReadyCheck{
+			{Name: "clickhouse", Check: func(ctx context.Context) (string, error) { return "answers", clickhouse.Ping(ctx, conn) }},
+			{Name: "schema", Check: schema.check},
+		},
+		QueryTimeout:     e.cfg.QueryTimeout,
+		CollectorMetrics: e.cfg.MetricsURL,
+		Version:          e.version,
+		Logger:           e.set.Logger,
+	})
+	srv, err := ingest.Serve(ctx, host, e.set, &e.cfg.ServerConfig, a)
+	if err != nil {
+		a.Close()
+		return errors.Join(err, conn.Close())
+	}
+	e.server, e.api, e.conn = srv, a, conn
+	return nil
+}
+
+// Shutdown stops listening, waits for the answers in work until ctx ends and closes the database's pool. It may be called
+// more than once, and without Start.
+func (e *Extension) Shutdown(ctx context.Context) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.server == nil {
+		return nil
+	}
+	err := e.server.Shutdown(ctx)
+	e.api.Close()
+	err = errors.Join(err, e.conn.Close())
+	e.server, e.api, e.conn = nil, nil, nil
+	return err
+}
+
+// Addr is the bound address; nil before Start and after Shutdown.
+func (e *Extension) Addr() net.Addr {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.server == nil {
+		return nil
+	}
+	return e.server.Addr()
+}
+
+// Addrs names the bound address as the ready file does.
+func (e *Extension) Addrs() map[string]string {
+	a := e.Addr()
+	if a == nil {
+		return map[string]string{}
+	}
+	return map[string]string{"api": a.String()}
+}
+
+// schemaEvery is how long a schema once found good is believed: it only changes by a migration.
+const schemaEvery = 30 * time.Second
+
+// schemaCheck asks for the schema's version, not at every probe.
+type schemaCheck struct {
+	cfg clickhouse.Config
+
+	mu   sync.Mutex
+	good time.Time
+}
+
+func (s *schemaCheck) check(ctx context.Context) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	detail := fmt.Sprintf("version %d", migrations.Latest())
+	if time.Since(s.good) < schemaEvery {
+		return detail, nil
+	}
+	opts, err := s.cfg.Options()
+	if err != nil {
+		return "", err
+	}
+	if err := migrations.Check(ctx, opts); err != nil {
+		return "", err
+	}
+	s.good = time.Now()
+	return detail, nil
+}
