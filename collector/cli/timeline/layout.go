@@ -134,6 +134,9 @@ func (l *layout) client(r *requests.Request, server *requests.Stream, serverAt i
 	switch {
 	case r.Clock != nil && c.StartedAt != nil && server != nil:
 		at = serverAt + *c.StartedAt - r.Clock.OffsetUS - server.StartedAt
+	case server != nil && server.StartUnknown && len(points(server.Chunks)) > 0 && len(points(c.Chunks)) > 0:
+		at = serverAt + points(server.Chunks)[0].t - points(c.Chunks)[0].t
+		l.note("client and server placed as if the first text took no time to arrive: the server's start and the clocks' offset are not known")
 	default:
 		if c.RequestSentUS != nil {
 			at = -*c.RequestSentUS

@@ -158,3 +158,18 @@ func clientOnly() *requests.Request {
 		},
 	}
 }
+
+// lateLog is a server's log that begins in the middle of a stream, beside the page's whole record.
+func lateLog() *requests.Request {
+	s := chunksOf(30, 0, 700_000, "content", nil)
+	return &requests.Request{
+		RequestID: "late-log", Tenant: "default", QueryType: "other", State: requests.StateCompleted, ServedAttempt: ptr(uint32(1)),
+		Attempts: []requests.Attempt{{Attempt: 1, Served: true, State: requests.StateCompleted, Server: &requests.Stream{
+			Tier: "server", StartedAt: at, StartUnknown: true, State: requests.StateCompleted, EndUS: ptr(s.TUS[29]), NChunks: 30, NContent: 30, Chunks: s,
+		}}},
+		Client: &requests.Client{
+			StartedAt: ptr(at), State: requests.StateCompleted, TTFTUS: ptr(int64(28_000_000)), EndUS: ptr(int64(60_000_000)), NChunks: 30,
+			Chunks: shift(s, 28_000_000),
+		},
+	}
+}

@@ -43,7 +43,7 @@ func render(t *testing.T, r *requests.Request, o timeline.Options) string {
 
 func TestRender(t *testing.T) {
 	for name, r := range map[string]*requests.Request{
-		"stalled": stalled(), "running": running(), "retried": retried(), "reported": reportedOnly(), "client": clientOnly(),
+		"stalled": stalled(), "running": running(), "retried": retried(), "reported": reportedOnly(), "client": clientOnly(), "late": lateLog(),
 	} {
 		for _, width := range []int{60, 80, 120} {
 			for _, ascii := range []bool{false, true} {
