@@ -43,6 +43,10 @@ func FromWire(c *wire.Client) Row {
 		row.RetractionsUS = append(row.RetractionsUS, uint64(r.T)) //nolint:gosec // never negative
 		row.RetractionsBytes = append(row.RetractionsBytes, r.Bytes)
 	}
+	if row.RequestID == "" && wire.ValidID(c.ResponseID) {
+		// The page could not read the request id but knows the answer's, which finds the request too.
+		row.RequestID = c.ResponseID
+	}
 	row.Scalars = ComputeScalars(c)
 	row.Version = rank(&row)
 	return row
@@ -98,6 +102,9 @@ func (row *Row) ToWire() wire.Client {
 		Paint:      wire.Chunks{T: offsets(row.NPaint, row.PaintFirstUS, row.PaintGapsUS), Bytes: table.List(row.PaintBytes)},
 		Reconnects: table.Int(row.Reconnects), LostBeacons: table.Int(row.LostBeacons), BytesTotal: table.Int(row.BytesTotal),
 		ResponseID: row.ResponseID, TraceID: row.TraceID, Aliases: table.List(row.Aliases),
+	}
+	if row.RequestID == row.ResponseID {
+		c.RequestID = ""
 	}
 	if row.HasSubmit {
 		c.Submit = wire.Some(base)

@@ -7,7 +7,8 @@ var Table = table.Of[Row]("clients")
 
 // Row is one row of the clients table; its tags are the only list of the table's columns. Meanings are those
 // of wire.Client. Times named …_us count from the submit event, or from the page's time origin where the
-// submit event is not known; SubmitUS itself counts from the time origin.
+// submit event is not known; SubmitUS itself counts from the time origin. RequestID is the response id where the
+// page knows only that.
 type Row struct {
 	Tenant     string            `ch:"tenant" type:"LowCardinality(String)" rank:"-"`
 	RequestID  string            `ch:"request_id" rank:"-"`

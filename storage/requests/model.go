@@ -137,8 +137,10 @@ type Chunks struct {
 	Logprob []*float64 `json:"logprob,omitempty"`
 }
 
-// GatewayAttempt is one attempt as gateways saw it. Its offsets count from the moment the gateway got the
-// request; chunks from started_at of the gateway's own chunk stream, which is chunks_started_at.
+// GatewayAttempt is one attempt as gateways saw it. Its offsets count from started_at, the moment the gateway
+// got the request. Chunk times, ttft_us and ttfa_us do so too when one emitter sent both the record and the
+// chunk stream; else they count from the chunk stream's own start. chunks_started_at is the instant in either
+// case.
 type GatewayAttempt struct {
 	Emitter         *string       `json:"emitter"`
 	StartedAt       *int64        `json:"started_at"` // instant the gateway got the request
@@ -325,4 +327,5 @@ type Conflict struct {
 const (
 	ConflictID       = "id_conflict"      // two different streams under one id
 	ConflictSegments = "segment_conflict" // a segment is missing or segments overlap in time
+	ConflictClock    = "clock_conflict"   // no offset of the clocks fits what was sent and received
 )

@@ -1,0 +1,5 @@
+package requests
+
+import "context"
+
+func (s *Store) list(ctx context.Context, f Filter) (*Page, error) { panic("later") }

@@ -1,0 +1,9 @@
+package requests_test
+
+import (
+	"testing"
+
+	"github.com/fermata-io/fermata/storage/enginetest"
+)
+
+func TestMain(m *testing.M) { enginetest.Main(m) }
