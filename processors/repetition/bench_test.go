@@ -2,12 +2,14 @@ package repetition_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/fermata-io/fermata/internal/corpus"
 	"github.com/fermata-io/fermata/processors/repetition"
+	"github.com/fermata-io/fermata/processors/stall"
 )
 
 // texts that are hard on a detector, each about 64 kB.
@@ -50,29 +52,41 @@ func benchTexts() []struct{ name, text string } {
 	return out
 }
 
+// BenchmarkChunk is the cost of a chunk of about four characters: its loops alone, and with its stalls and slow
+// episodes (gaps as in the reference workload: lognormal, 30 ms, σ 0.5, one stall in 40 000 chunks).
 func BenchmarkChunk(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 1))
+	gaps := make([]int64, 1<<15)
+	for i := range gaps {
+		gaps[i] = int64(30_000 * math.Exp(0.5*r.NormFloat64()))
+	}
+	gaps[1<<14] = 3_000_000
 	for _, x := range benchTexts() {
-		b.Run(x.name, func(b *testing.B) {
-			var chunks []string
-			r := rand.New(rand.NewPCG(1, 1))
-			for _, c := range corpus.Chunks(x.text, r) {
-				chunks = append(chunks, c)
+		chunks := corpus.Chunks(x.text, r)
+		for _, both := range []bool{false, true} {
+			name := x.name + "/loop"
+			if both {
+				name = x.name + "/stall+loop"
 			}
-			cfg := repetition.NewDefaultConfig()
-			d := repetition.New(&cfg)
-			evs := make([]repetition.Event, 0, 8)
-			b.ReportAllocs()
-			k := 0
-			n := 0
-			for b.Loop() {
-				if k == len(chunks) {
-					k = 0
+			b.Run(name, func(b *testing.B) {
+				loops, pauses := repetition.NewDefaultConfig(), stall.NewDefaultConfig()
+				d, tr := repetition.New(&loops), stall.New(&pauses)
+				evs, stalls := make([]repetition.Event, 0, 8), make([]stall.Event, 0, 8)
+				b.ReportAllocs()
+				k, at := 0, int64(0)
+				for n := int64(0); b.Loop(); n++ {
+					if k == len(chunks) {
+						k = 0
+					}
+					if both {
+						at += gaps[n&(1<<15-1)]
+						stalls = tr.Add(stall.Chunk{AtUS: at, Bytes: uint32(len(chunks[k])), Tokens: 1}, stalls[:0])
+					}
+					evs = d.Write(repetition.Content, n, chunks[k], evs[:0])
+					k++
 				}
-				evs = d.Write(repetition.Content, int64(n), chunks[k], evs[:0])
-				k++
-				n++
-			}
-			b.ReportMetric(float64(len(x.text))/float64(len(chunks)), "B/chunk")
-		})
+				b.ReportMetric(float64(len(x.text))/float64(len(chunks)), "B/chunk")
+			})
+		}
 	}
 }

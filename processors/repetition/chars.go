@@ -20,22 +20,24 @@ type chars struct {
 	ring    [charRing]byte
 }
 
-// seek looks for a lag with the table of last places of eight-character texts. The table is shared by
-// channels: an entry is only a hint.
-func (c *chars) seek(table *[tableSize]uint16) bool {
-	slot := &table[c.last8*0x9e3779b97f4a7c15>>56]
-	lag := uint32(uint16(c.n) - *slot)
-	*slot = uint16(c.n)
-	if lag-1 >= maxLag || lag+gram > c.n {
+// hint tells how many characters ago the last eight were seen last, and notes that they are seen now. The
+// table is shared by channels and by texts that fall on the same entry: it may be wrong.
+func hint(table *[tableSize]uint16, last8 uint64, n uint32) uint32 {
+	at := &table[last8*0x9e3779b97f4a7c15>>56]
+	lag := uint32(uint16(n) - *at)
+	*at = uint16(n)
+	return lag
+}
+
+// seek follows a lag if the last eight characters really were the same then.
+func (c *chars) seek(lag uint32) bool {
+	if lag+gram > c.n {
 		return false
 	}
 	if c.ring[(c.n-1-lag)&charMask] != byte(c.last8) {
-		if lag != 1 || c.ring[(c.n-3)&charMask] != byte(c.last8) {
-			return false
-		}
-		lag = 2 // two texts in turn that share a place in the table
+		lag = 2 // two texts in turn that fall on the same entry
 	}
-	for i := uint32(1); i < gram; i++ {
+	for i := range uint32(gram) {
 		if c.ring[(c.n-1-lag-i)&charMask] != byte(c.last8>>(8*i)) {
 			return false
 		}

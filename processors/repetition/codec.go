@@ -80,10 +80,10 @@ func (w *words) fields(c *flat.Coder) {
 	w.main.fields(c)
 	w.alt.fields(c)
 	c.Bool(&w.held)
-	for _, v := range []*uint32{&w.masked, &w.exact, &w.number} {
+	for _, v := range []*uint32{&w.part.masked, &w.part.exact, &w.part.number} {
 		flat.Int(c, v)
 	}
-	for _, v := range []*uint8{&w.chars, &w.mask, &w.prev, &w.after} {
+	for _, v := range []*uint8{&w.part.chars, &w.part.mask, &w.part.prev, &w.part.after} {
 		flat.Int(c, v)
 	}
 	n := min(w.n, wordRing)
@@ -174,7 +174,7 @@ func (s *slot) possible() bool {
 	c, w := &s.chars, &s.words
 	e := &s.loop.found.Evidence
 	return c.lag <= maxLag && c.lag+c.run <= c.n && (c.lag > 0 || c.run == 0) && c.context <= contextOpaque &&
-		w.main.possible(w.n) && w.alt.possible(w.n) && w.chars < maxWord && (s.hashes || uint32(w.chars) <= c.n) &&
+		w.main.possible(w.n) && w.alt.possible(w.n) && w.part.chars < maxWord && uint32(w.part.chars) <= c.n &&
 		s.loop.state <= broken && s.loop.kind <= blank && e.Match <= Drifting && e.PeriodChars >= 0 &&
 		s.places.local >= 0 && (s.loop.state != byWords || w.held)
 }

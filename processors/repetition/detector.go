@@ -87,7 +87,7 @@ func (d *Detector) Write(ch Channel, chunk int64, text string, dst []Event) []Ev
 }
 
 func (s *slot) write(d *Detector, text string, dst []Event) []Event {
-	c, w := &s.chars, &s.words
+	c, p := &s.chars, &s.words.part
 	for i := 0; i < len(text); {
 		sym := text[i]
 		var bits uint8
@@ -95,13 +95,13 @@ func (s *slot) write(d *Detector, text string, dst []Event) []Event {
 			bits = asciiBits[sym]
 			i++
 		} else {
-			r, n := utf8.DecodeRuneInString(text[i:])
-			i += n
+			r, size := utf8.DecodeRuneInString(text[i:])
+			i += size
 			bits = runeBits(r)
 			sym = fold(r, bits)
 		}
 		// a word ends before a word character that follows none
-		if bits&isWord != 0 && w.prev&isWord == 0 && w.chars > 0 {
+		if bits&isWord != 0 && p.prev&isWord == 0 && p.chars > 0 {
 			dst = s.endWord(d, dst)
 		}
 		c.ring[c.n&charMask] = sym
@@ -109,7 +109,7 @@ func (s *slot) write(d *Detector, text string, dst []Event) []Event {
 		c.n++
 		switch {
 		case c.lag == 0:
-			if c.seek(&d.chars) {
+			if lag := hint(&d.chars, c.last8, c.n); lag-1 < maxLag && (c.ring[(c.n-1-lag)&charMask] == sym || lag == 1) && c.seek(lag) {
 				dst = s.judgeChars(d.cfg, dst)
 			}
 		case c.ring[(c.n-1-c.lag)&charMask] == sym:
@@ -120,30 +120,24 @@ func (s *slot) write(d *Detector, text string, dst []Event) []Event {
 		default:
 			s.charsBroke()
 		}
-		w.exact = (w.exact ^ uint32(sym)) * 0x01000193
-		if both := bits & w.prev; both&(isDigit|isSpace) == 0 {
-			m := uint32(sym)
-			if bits&isDigit != 0 {
-				m = '#'
-				w.number = 0
-			} else if bits&isSpace != 0 {
-				m = ' '
-			}
-			w.masked = (w.masked ^ m) * 0x01000193
+		p.exact = (p.exact ^ uint32(sym)) * fnvPrime
+		if bits&p.prev&(isDigit|isSpace) == 0 {
+			p.mark(sym, bits)
 		}
 		if bits&isDigit != 0 {
-			w.number = w.number*10 + uint32(sym-'0')
-		} else if w.prev&isDigit != 0 {
-			w.after = sym
+			p.number = p.number*10 + uint32(sym-'0')
+		} else if p.prev&isDigit != 0 {
+			p.after = sym
 		}
-		w.mask |= bits
-		w.prev = bits
-		w.chars++
+		p.mask |= bits
+		p.prev = bits
+		p.chars++
+		// and where there are no spaces, its content decides
 		if bits&isDense != 0 {
-			if w.chars >= maxDense || uint16(c.last8)*0x9e37>>14 == 0 {
+			if p.chars >= maxDense || uint16(c.last8)*0x9e37>>14 == 0 {
 				dst = s.endWord(d, dst)
 			}
-		} else if w.chars >= longWord && (w.chars >= maxWord || (bits&isWord != 0 && uint32(c.last8)*0x9e3779b1>>29 == 0)) {
+		} else if p.chars >= longWord && (p.chars >= maxWord || bits&isWord != 0 && uint32(c.last8)*0x9e3779b1>>29 == 0) {
 			dst = s.endWord(d, dst)
 		}
 	}
@@ -152,10 +146,8 @@ func (s *slot) write(d *Detector, text string, dst []Event) []Event {
 
 func (s *slot) endWord(d *Detector, dst []Event) []Event {
 	w := &s.words
-	h := uint16(w.masked*0x9e3779b1>>23)<<7 | classOf(w.mask, w.chars)<<4 | uint16(w.exact*0x9e3779b1>>28)
-	size := w.chars
-	w.push(h, size, s.chars.n, &d.words)
-	w.masked, w.exact, w.chars, w.mask, w.number = 0, 0, 0, 0, 0
+	w.push(w.part.hash(), w.part.chars, s.chars.n, &d.words)
+	w.part = part{prev: w.part.prev}
 	return s.judgeWords(d.cfg, dst)
 }
 

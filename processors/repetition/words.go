@@ -18,18 +18,46 @@ type words struct {
 	main track
 	alt  track // challenger: a period, or a later start, that fits better
 	held bool  // main is a raised loop and keeps its start
-	// the word that is being read
-	masked uint32 // hash with digits and white space masked
-	exact  uint32 // hash of all
-	chars  uint8
-	mask   uint8  // class bits seen
-	number uint32 // value of its last digits
-	after  byte   // character after them
-	prev   uint8  // class bits of the character before
+	part part
 
 	hash [wordRing]uint16            // masked hash 9 bits, class 3 bits, rest of the exact hash 4 bits
 	size [wordRing]uint8             // characters
 	mark [wordRing / markStep]uint16 // place of every markStep-th word's start, low 16 bits
+}
+
+// part is the word that is being read.
+type part struct {
+	masked uint32 // hash with digits and white space masked
+	exact  uint32 // hash of all
+	number uint32 // value of its last digits
+	after  byte   // character after them
+	chars  uint8
+	mask   uint8 // class bits seen
+	prev   uint8 // class bits of the character before
+}
+
+const fnvPrime = 0x01000193 // FNV-1
+
+// mark adds a character to the masked hash: one sign for a run of digits, one for a run of white space.
+func (p *part) mark(sym byte, bits uint8) {
+	m := uint32(sym)
+	if bits&isDigit != 0 {
+		m = '#'
+		p.number = 0
+	} else if bits&isSpace != 0 {
+		m = ' '
+	}
+	p.masked = (p.masked ^ m) * fnvPrime
+}
+
+// hash of the word: 9 bits of the masked hash, 3 of class, 4 of the exact hash.
+func (p *part) hash() uint16 {
+	return uint16(p.masked*0x9e3779b1>>23)<<7 | classOf(p.mask, p.chars)<<4 | uint16(p.exact*0x9e3779b1>>28)
+}
+
+// listed reports whether the word is a number as lists have them: "12. ", "12: ".
+func (p *part) listed() bool {
+	return p.mask&(isLetter|isCode) == 0 && (p.after == '.' || p.after == ':')
 }
 
 // same reports whether two words are equal but for digits and white space.
@@ -156,7 +184,7 @@ func (w *words) push(h uint16, size uint8, now uint32, table *[tableSize]uint16)
 func (w *words) follow(t *track, a, b uint16, now uint32) {
 	t.compare(a, b, now)
 	if a != b && same(a, b) {
-		t.vary(w.number, w.mask&isDigit != 0, w.mask&(isLetter|isCode) == 0 && (w.after == '.' || w.after == ':'))
+		t.vary(w.part.number, w.part.mask&isDigit != 0, w.part.listed())
 	}
 }
 
