@@ -30,6 +30,15 @@ export async function open(browser: Browser, url: string, slow = 1): Promise<Pag
   return page;
 }
 
+/** Waits until an expression holds in the page, by means that a strict CSP allows. */
+export async function until(page: Page, expression: string, ms = 30_000): Promise<void> {
+  const end = Date.now() + ms;
+  while (!(await page.evaluate(expression))) {
+    if (Date.now() > end) throw new Error(`timed out waiting for ${expression}`);
+    await new Promise((r) => setTimeout(r, 20));
+  }
+}
+
 /** What a page of the test knows itself. Times are ms since its time origin. */
 export interface Seen {
   /** The answer as the page got it. */

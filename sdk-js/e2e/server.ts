@@ -138,8 +138,9 @@ export class TestServer {
     const entry = { url: url.pathname, headers: req.headers, aborted: false };
     this.requests.push(entry);
     req.resume();
-    const format = url.pathname.slice(5);
-    const p = url.searchParams;
+    const format = url.pathname.endsWith('/chat/completions') ? 'chat' : url.pathname.slice(5);
+    // The libraries' pages have no say in the address: their switches come with the page's.
+    const p = url.search ? url.searchParams : new URL(req.headers.referer ?? 'http://x').searchParams;
     if (this.requests.filter((r) => r.url === url.pathname).length <= Number(p.get('fail') ?? 0)) {
       res.writeHead(503, { 'retry-after-ms': '10' });
       res.end('{}');
@@ -245,7 +246,6 @@ async function bundle(name: string): Promise<string> {
     write: false,
     jsx: 'automatic',
     define: { 'process.env.NODE_ENV': '"production"' },
-    alias: { '@fermata/sdk': new URL('dist/index.js', root).pathname },
     platform: 'browser',
     logLevel: 'error',
   });

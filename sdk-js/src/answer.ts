@@ -17,15 +17,11 @@ export interface AnswerOptions extends StreamOptions, ObserveOptions {
  * `watchEventSource`, `watchWebSocket` or `watchIterable`.
  */
 export class Answer extends Stream {
-  private _observed: Observation | undefined;
+  private _observation: Observation | undefined;
 
   /** Use {@link Fermata.submit}. */
-  constructor(
-    client: Client,
-    private readonly _page: Page | undefined,
-    private readonly _options: AnswerOptions = {},
-  ) {
-    super(client, _options);
+  constructor(client: Client, options: AnswerOptions = {}) {
+    super(client, options);
   }
 
   /** `fetch` for this answer. A second call is a new try of the same question. */
@@ -39,9 +35,11 @@ export class Answer extends Stream {
 
   /** Says where the answer stands, or will stand. A second call says that it goes on somewhere else. */
   observe(target: Target): void {
-    const page = this._page;
-    if (!page || !this.active) return;
-    if (this._observed) this._observed.move(target);
-    else this._observed = observeElement(this, page, target, this._options);
+    this._observation?.move(target);
+  }
+
+  /** @internal */
+  _watch(page: Page, options: AnswerOptions): void {
+    this._observation = observeElement(this, page, options.element, options);
   }
 }

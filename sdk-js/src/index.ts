@@ -37,8 +37,8 @@ export class Fermata extends Client {
   submit(options: AnswerOptions = {}): Answer {
     const submitAt = options.submitAt ?? eventTime();
     const all = { ...this._defaults, ...options, ...(submitAt !== undefined && { submitAt }) };
-    const a = this._start(new Answer(this, this._page, all));
-    if (all.element) a.observe(all.element);
+    const a = this._start(new Answer(this, all));
+    if (this._page && a.active) a._watch(this._page, all);
     this._current = a;
     this._currentUrl = undefined;
     return a;

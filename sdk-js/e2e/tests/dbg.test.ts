@@ -1,5 +1,5 @@
 import { test } from 'vitest';
-import { launch, open } from '../browser';
+import { launch, open, until } from '../browser';
 import { TestServer } from '../server';
 import { cumulative, join } from '../streams';
 
@@ -8,10 +8,10 @@ test('dbg', async () => {
   const browser = await launch();
   const page = await open(browser, `${server.url}/chat.html?${process.env.SW}`, Number(process.env.SLOW ?? 1));
   page.on('console', (m) => console.log(m.text()));
-  await page.waitForFunction('globalThis.ready');
+  await until(page, 'globalThis.ready');
   await page.evaluate(`globalThis.F=[];`);
   await page.click('#ask');
-  await page.waitForFunction('globalThis.finished');
+  await until(page, 'globalThis.finished');
   await server.until('final', () => server.segments.some((s) => s.final));
   const seen: any = await page.evaluate('seen');
   const s = join(server.segments);

@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { WireStream } from '../../src/core/types';
-import { launch, open, type Seen } from '../browser';
+import { launch, open, type Seen, until } from '../browser';
 import { TestServer } from '../server';
 import { cumulative, join } from '../streams';
 
@@ -33,9 +33,9 @@ afterEach(async () => {
 /** Asks on a page with these switches and waits for the whole story. */
 async function run(switches: string, slow = 1): Promise<{ seen: Seen; stream: WireStream }> {
   page = await open(browser, `${server.url}/chat.html?${switches}`, slow);
-  await page.waitForFunction('globalThis.ready');
+  await until(page, 'globalThis.ready');
   await page.click('#ask');
-  await page.waitForFunction('globalThis.finished');
+  await until(page, 'globalThis.finished');
   await server.until('the last segment', () => server.segments.some((s) => s.final));
   return { seen: (await page.evaluate('seen')) as Seen, stream: join(server.segments) };
 }

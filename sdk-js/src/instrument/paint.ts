@@ -41,17 +41,23 @@ export interface Observation {
 /**
  * Watches the element in which the answer appears: text in the DOM, text on the screen, first meaningful paint,
  * text taken back. Holds text in memory for as long as the stream lives, and none of it leaves.
+ *
+ * @param target may come later, by `move`: what arrives in the meantime is remembered
  */
-export function observeElement(stream: Stream, page: Page, target: Target, options: ObserveOptions = {}): Observation {
-  const o = new AnswerObserver(stream, page, target, options);
+export function observeElement(stream: Stream, page: Page, target?: Target, options: ObserveOptions = {}): Observation {
+  const o = new AnswerObserver(stream, page, options);
   const safe = (f: () => void) => {
     if (stream.active) stream.client._safe(f);
   };
-  safe(() => o._start());
+  safe(() => {
+    o._start();
+    if (target) o._move(target);
+  });
   return { move: (t) => safe(() => o._move(t)), stop: () => safe(() => o._stop()) };
 }
 
 class AnswerObserver {
+  private _target: Target | undefined;
   private _el: Element | null | undefined;
   private _text = new Rope();
   /** What stood in the element when the answer began. */
@@ -80,7 +86,6 @@ class AnswerObserver {
   constructor(
     private readonly _stream: Stream,
     private readonly _page: Page,
-    private _target: Target,
     private readonly _options: ObserveOptions,
   ) {
     const safe = (f: () => void) => _stream.client._safe(f);
@@ -101,7 +106,6 @@ class AnswerObserver {
     };
     s._cleanup.push(() => this._stop());
     this._page._onFrame.add(this._frame);
-    this._move(this._target);
   }
 
   /** @internal */
