@@ -27,7 +27,7 @@ func drawing(out io.Writer, width int, env func(string) string) timeline.Options
 	}
 	o.Width = defaultWidth
 	if tty {
-		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 { //nolint:gosec // a file descriptor fits
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
 			o.Width = w
 		}
 	}
