@@ -49,6 +49,7 @@ type CaseStream struct {
 	Usage         struct {
 		CompletionTokens int64 `json:"completion_tokens"`
 	} `json:"usage"`
+	CaseFacts
 
 	C       wire.Chunks `json:"-"`
 	Aborted bool        `json:"-"` // ends with a reset or abort
