@@ -26,6 +26,8 @@ type Parser struct {
 
 	ev      []Event
 	scratch []byte // text of the events of one frame
+	last    raw    // the string that the last staged text came from; nil when it came from several
+	mould   mould
 
 	finished   uint64 // choices that gave a finish reason, as bits
 	seen       uint64
@@ -59,7 +61,7 @@ func (p *Parser) Reset(opt Options, sink func(*Event)) {
 	*p = Parser{
 		sink: sink, opt: opt, hint: DialectOfPath(opt.Path), declare: FramingOfContentType(opt.ContentType),
 		sniff: p.sniff[:0], buf: p.buf[:0], ev: p.ev[:0], scratch: p.scratch[:0],
-		sse: sseState{own: p.sse.own[:0]},
+		sse: sseState{own: p.sse.own[:0]}, mould: mould{text: p.mould.text[:0], off: opt.CreatedAt || p.mould.never},
 	}
 	p.info.Framing = opt.Framing
 	p.info.Dialect = DialectUnknown
@@ -199,6 +201,8 @@ func (p *Parser) value(b []byte) {
 	case string(b) == "[DONE]":
 		p.info.Done = true
 		p.sink(&Event{Kind: wire.KindDone})
+	case b[0] == '{' && p.mould.fits(b):
+		p.again(p.mould.between(b))
 	case b[0] == '{' || b[0] == '[':
 		if !p.read(b) {
 			p.malformed()
@@ -210,7 +214,7 @@ func (p *Parser) value(b []byte) {
 
 // read reads an object, or each object of an array, and reports the events of all of it or none.
 func (p *Parser) read(b []byte) bool {
-	p.ev, p.scratch = p.ev[:0], p.scratch[:0]
+	p.ev, p.scratch, p.last = p.ev[:0], p.scratch[:0], nil
 	if b[0] == '{' {
 		if !p.object(b) {
 			return false
@@ -225,6 +229,9 @@ func (p *Parser) read(b []byte) bool {
 		if e.bad || skipSpace(b, skipValue(b, 0)) != len(b) {
 			return false
 		}
+	}
+	if len(p.ev) == 1 {
+		p.mould.take(b, &p.ev[0], p.last)
 	}
 	off := 0
 	for i := range p.ev {
@@ -270,6 +277,12 @@ func (p *Parser) text(k wire.Kind, choice uint16, parts ...raw) *Event {
 			n += len(p.scratch) - at
 		} else {
 			n += textLen(r)
+		}
+	}
+	if n > 0 {
+		p.last = parts[0]
+		if len(parts) > 1 {
+			p.last = nil
 		}
 	}
 	return p.sized(k, choice, n)

@@ -265,8 +265,10 @@ func textLen(r raw) int {
 }
 
 // appendText appends the text that the JSON string r stands for.
-func appendText(dst []byte, r raw) []byte {
-	s := r.inner()
+func appendText(dst []byte, r raw) []byte { return appendEscaped(dst, r.inner()) }
+
+// appendEscaped appends the text that stands between a JSON string's quotes.
+func appendEscaped(dst, s []byte) []byte {
 	if plain(s) {
 		return append(dst, s...)
 	}
