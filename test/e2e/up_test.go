@@ -102,7 +102,7 @@ func TestTapShowsRunningStream(t *testing.T) {
 	}
 	code, out, errOut = u.fermata(t, "request", "live-1", "--json")
 	require.Equal(t, 0, code, errOut)
-	require.Equal(t, string(got), strings.TrimSuffix(out, "\n"), "--json prints the API's body")
+	require.Equal(t, strings.TrimSpace(string(got)), strings.TrimSpace(out), "--json prints the API's body")
 }
 
 func served(m map[string]any) map[string]any {

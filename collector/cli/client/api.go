@@ -81,7 +81,11 @@ func (a *API) Request(ctx context.Context, tenant, id string) ([]byte, error) {
 	if tenant != "" {
 		q.Set("tenant", tenant)
 	}
-	return a.get(ctx, "/v1/requests/"+url.PathEscape(id), q)
+	body, err := a.get(ctx, "/v1/requests/"+url.PathEscape(id), q)
+	if cli.ExitCode(err) == cli.CodeNotFound {
+		err = cli.NotFound(fmt.Errorf("request %s: %w", id, err))
+	}
+	return body, err
 }
 
 // Requests returns the body of GET /v1/requests; empty values of q are left out.
