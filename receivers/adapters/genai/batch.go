@@ -16,13 +16,18 @@ type Options struct {
 	ChunkEvents []string
 	// Limits bound each record.
 	Limits wire.Limits
+	// MaxRecords bounds the records that one request may turn into. Items beyond it are refused.
+	MaxRecords int
 	// KeepText keeps the chunk texts of native records. Without it text is measured and dropped.
 	KeepText bool
 }
 
 // NewDefaultOptions returns the documented defaults.
 func NewDefaultOptions() Options {
-	return Options{ChunkEvents: semconv.DefaultChunkEvents(), Limits: wire.NewDefaultLimits()}
+	return Options{
+		ChunkEvents: semconv.DefaultChunkEvents(), Limits: wire.NewDefaultLimits(),
+		MaxRecords: wire.NewDefaultDecodeOptions().MaxItems,
+	}
 }
 
 // Translator turns OTLP items into records. It is safe for concurrent use.
@@ -190,6 +195,9 @@ func (b *Batch) AddGateway(g wire.Gateway, err error) {
 	if err == nil {
 		err = g.Validate(b.now, b.t.opts.Limits)
 	}
+	if err == nil {
+		err = b.room()
+	}
 	if err != nil {
 		b.reject(i, 1, g.RequestID, err)
 		return
@@ -213,8 +221,20 @@ func (b *Batch) reject(index, items int, id string, err error) {
 	}
 }
 
+// room says when a request has as many records as it may: items are small on the wire and large afterwards.
+func (b *Batch) room() error {
+	if len(b.res.Streams)+len(b.res.Gateways)+len(b.res.Clients) < b.t.opts.MaxRecords {
+		return nil
+	}
+	return wire.Fieldf("(request)", "holds more than %d records; send smaller batches", b.t.opts.MaxRecords)
+}
+
 func (b *Batch) accept(index, items int, s *wire.Stream, src IDSource) {
-	if err := s.Validate(b.now, b.t.opts.Limits); err != nil {
+	err := s.Validate(b.now, b.t.opts.Limits)
+	if err == nil {
+		err = b.room()
+	}
+	if err != nil {
 		b.reject(index, items, s.RequestID, err)
 		return
 	}

@@ -88,6 +88,9 @@ func (b *Batch) addNative(index int, lr *otlpwire.LogRecord, event string) {
 			g.TraceID = first(g.TraceID, hexID(lr.TraceID, 16))
 			err = g.Validate(b.now, limits)
 		}
+		if err == nil {
+			err = b.room()
+		}
 		if err != nil {
 			b.reject(index, 1, g.RequestID, err)
 			return
@@ -103,6 +106,9 @@ func (b *Batch) addNative(index int, lr *otlpwire.LogRecord, event string) {
 				measureText(ch, b.t.opts.KeepText)
 			}
 			err = c.Validate(b.now, limits)
+		}
+		if err == nil {
+			err = b.room()
 		}
 		if err != nil {
 			b.reject(index, 1, c.RequestID, err)

@@ -25,11 +25,15 @@ var testNow = time.Date(2026, 11, 29, 15, 30, 0, 0, time.UTC)
 
 func translateTraces(t testing.TB, tr *Translator, body []byte) *Result {
 	b := tr.NewBatch(testNow, nil)
-	require.NoError(t, otlpwire.Spans(body, func(src *otlpwire.Source, sp *otlpwire.Span) error {
+	require.NoError(t, walkSpans(b, body))
+	return b.Finish()
+}
+
+func walkSpans(b *Batch, body []byte) error {
+	return otlpwire.Spans(body, func(src *otlpwire.Source, sp *otlpwire.Span) error {
 		b.AddSpan(src, sp)
 		return nil
-	}))
-	return b.Finish()
+	})
 }
 
 func translateLogs(t testing.TB, tr *Translator, body []byte, starts Starts) *Result {

@@ -63,7 +63,7 @@ func New(set Settings) (*Server, error) {
 	return &Server{
 		set: set,
 		tr: genai.New(genai.Options{
-			ChunkEvents: set.Config.ChunkEvents, Limits: set.Limits.Wire(), KeepText: set.ForwardText,
+			ChunkEvents: set.Config.ChunkEvents, Limits: set.Limits.Wire(), MaxRecords: set.Limits.MaxItems, KeepText: set.ForwardText,
 		}),
 		adm: admission{maxRequests: set.Limits.MaxInFlightRequests, maxBytes: set.Limits.MaxInFlightBytes},
 		tel: tel,
