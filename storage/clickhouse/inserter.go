@@ -60,6 +60,9 @@ func OpenInserter(cfg Config) (*Inserter, error) {
 			Settings: []ch.Setting{
 				{Key: "async_insert", Value: "0", Important: true}, // acknowledged means written
 				{Key: "insert_deduplicate", Value: "1", Important: true},
+				// Merging each block with itself costs as much as writing it; rows that come twice are rare, and reads
+				// and later merges drop them.
+				{Key: "optimize_on_insert", Value: "0"},
 				// Late records of many days come in one batch, for instance after a replay.
 				{Key: "throw_on_max_partitions_per_insert_block", Value: "0"},
 			},

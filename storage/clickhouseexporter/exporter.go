@@ -24,7 +24,7 @@ type clickhouseExporter struct {
 	tel  *telemetry
 	dead *deadLetters
 	ins  *clickhouse.Inserter
-	pool sync.Pool // of *rows
+	free chan *rows // used again: one for each writer
 
 	quiet *rate.Limiter // of log lines about dead records
 
@@ -41,7 +41,11 @@ func newExporter(set exporter.Settings, cfg *Config) (*clickhouseExporter, error
 		cfg: cfg, log: set.Logger, tel: tel, dead: &deadLetters{cfg: cfg.DeadLetter},
 		quiet: rate.NewLimiter(rate.Every(10*time.Second), 3),
 	}
-	e.pool.New = func() any { return newRows() }
+	writers := 1
+	if q := cfg.Queue.Get(); q != nil {
+		writers = q.NumConsumers
+	}
+	e.free = make(chan *rows, writers)
 	return e, nil
 }
 
@@ -149,11 +153,8 @@ type deadRecord struct {
 }
 
 func (e *clickhouseExporter) insert(ctx context.Context, records []plog.LogRecord) error {
-	r := e.pool.Get().(*rows)
-	defer func() {
-		r.reset()
-		e.pool.Put(r)
-	}()
+	r := e.get()
+	defer e.put(r)
 	var dead []deadRecord
 	for _, lr := range records {
 		if reason, err := r.add(lr, e.cfg.MaxChunks); err != nil {
@@ -176,6 +177,29 @@ func (e *clickhouseExporter) insert(ctx context.Context, records []plog.LogRecor
 		e.bury(ctx, d)
 	}
 	return nil
+}
+
+func (e *clickhouseExporter) get() *rows {
+	select {
+	case r := <-e.free:
+		return r
+	default:
+		return newRows()
+	}
+}
+
+// mostKept is the number of rows whose memory is kept for the next batch.
+const mostKept = 10_000
+
+func (e *clickhouseExporter) put(r *rows) {
+	if r.len() > mostKept {
+		return // a rare large batch must not hold its memory for ever
+	}
+	r.reset()
+	select {
+	case e.free <- r:
+	default:
+	}
 }
 
 // bury counts a record that can never be written and puts it among the dead letters. Its reason is logged now and then, the

@@ -53,6 +53,14 @@ func (r *rows) tables() []tableBatch {
 	return []tableBatch{r.streams, r.gateways, r.clients, r.aliases}
 }
 
+func (r *rows) len() int {
+	n := 0
+	for _, t := range r.tables() {
+		n += t.Len()
+	}
+	return n
+}
+
 func (r *rows) reset() {
 	for _, t := range r.tables() {
 		t.Reset()

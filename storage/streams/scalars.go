@@ -1,8 +1,6 @@
 package streams
 
 import (
-	"slices"
-
 	"github.com/fermata-io/fermata/internal/wire"
 	"github.com/fermata-io/fermata/storage/table"
 )
@@ -49,14 +47,7 @@ func ComputeScalars(s *wire.Stream) Scalars {
 		out.LastUS = table.Some(uint64(last)) //nolint:gosec // never negative
 	}
 	if len(gaps) > 0 {
-		slices.Sort(gaps)
-		out.P50GapUS, out.P99GapUS = nearestRank(gaps, 50), nearestRank(gaps, 99)
+		out.P50GapUS, out.P99GapUS = percentiles(gaps)
 	}
 	return out
-}
-
-// nearestRank returns the p-th percentile of sorted values: the smallest value with at least p % of all at or
-// below it.
-func nearestRank(sorted []uint32, p int) uint32 {
-	return sorted[(len(sorted)*p+99)/100-1]
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"time"
+	"unsafe"
 
 	"github.com/ClickHouse/ch-go/proto"
 )
@@ -16,7 +17,7 @@ type buffer struct {
 		proto.ColInput
 		Reset()
 	}
-	add func(reflect.Value)
+	add func(unsafe.Pointer) // of the row's field
 }
 
 // codec chooses the ClickHouse type and buffer of a field. want is the tag's type, or empty.
@@ -78,8 +79,8 @@ func codec(t reflect.Type, want string) (string, func() buffer, error) {
 	return typ, mk, nil
 }
 
-// at returns a pointer to the field without copying or boxing the value.
-func at[T any](v reflect.Value) *T { return v.Addr().Interface().(*T) }
+// at returns a pointer to the field. codec chose T by the field's type.
+func at[T any](field unsafe.Pointer) *T { return (*T)(field) }
 
 type resetColumn[T any] interface {
 	proto.ColInput
@@ -88,19 +89,19 @@ type resetColumn[T any] interface {
 }
 
 func scalar[T any](col resetColumn[T]) buffer {
-	return buffer{col: col, add: func(v reflect.Value) { col.Append(*at[T](v)) }}
+	return buffer{col: col, add: func(v unsafe.Pointer) { col.Append(*at[T](v)) }}
 }
 
 func micros() buffer {
 	col := new(proto.ColDateTime64).WithPrecision(proto.PrecisionMicro).WithLocation(time.UTC)
-	return buffer{col: col, add: func(v reflect.Value) {
-		col.Data = append(col.Data, proto.DateTime64(v.Int()))
+	return buffer{col: col, add: func(v unsafe.Pointer) {
+		col.Data = append(col.Data, proto.DateTime64(*at[int64](v)))
 	}}
 }
 
 func nullable[T any](inner proto.ColumnOf[T]) buffer {
 	col := proto.NewColNullable(inner)
-	return buffer{col: col, add: func(v reflect.Value) {
+	return buffer{col: col, add: func(v unsafe.Pointer) {
 		o := at[Opt[T]](v)
 		col.Append(proto.Nullable[T]{Set: o.OK, Value: o.V})
 	}}
@@ -109,7 +110,7 @@ func nullable[T any](inner proto.ColumnOf[T]) buffer {
 func nullables() buffer {
 	inner := proto.NewColNullable(proto.ColumnOf[int64](new(proto.ColInt64)))
 	col := inner.Array()
-	return buffer{col: col, add: func(v reflect.Value) {
+	return buffer{col: col, add: func(v unsafe.Pointer) {
 		for _, p := range *at[[]*int64](v) {
 			if p == nil {
 				inner.Append(proto.Nullable[int64]{})
@@ -123,7 +124,7 @@ func nullables() buffer {
 
 // array makes a buffer whose elements are copied in one go.
 func array[T any](col *proto.ColArr[T], appendTo func(proto.ColumnOf[T], []T)) buffer {
-	return buffer{col: col, add: func(v reflect.Value) {
+	return buffer{col: col, add: func(v unsafe.Pointer) {
 		appendTo(col.Data, *at[[]T](v))
 		col.Offsets = append(col.Offsets, uint64(col.Data.Rows())) //nolint:gosec // a count
 	}}

@@ -18,6 +18,7 @@ type column struct {
 	name   string
 	typ    string // ClickHouse type
 	field  []int
+	offset uintptr // of the field in the row
 	ranked bool
 	make   func() buffer
 }
@@ -26,6 +27,8 @@ type column struct {
 // test of any kind finds.
 func Of[R any](name string) *Table[R] {
 	t := &Table[R]{name: name}
+	var zero R
+	base := reflect.ValueOf(&zero).Elem()
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[R]()) {
 		tag, ok := f.Tag.Lookup("ch")
 		if !ok || tag == "-" {
@@ -35,7 +38,8 @@ func Of[R any](name string) *Table[R] {
 		if err != nil {
 			panic(fmt.Sprintf("table %s: field %s: %v", name, f.Name, err))
 		}
-		t.cols = append(t.cols, column{name: tag, typ: typ, field: f.Index, ranked: f.Tag.Get("rank") != "-", make: mk})
+		offset := base.FieldByIndex(f.Index).UnsafeAddr() - base.UnsafeAddr()
+		t.cols = append(t.cols, column{name: tag, typ: typ, field: f.Index, offset: offset, ranked: f.Tag.Get("rank") != "-", make: mk})
 	}
 	return t
 }

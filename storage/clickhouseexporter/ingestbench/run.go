@@ -138,7 +138,7 @@ func measure(ctx context.Context, eng *engine.Engine, w *workload, table string,
 
 // settle waits until merges have nothing to do.
 func settle(ctx context.Context, conn driver.Conn) error {
-	for quiet := 0; quiet < 20; quiet++ {
+	for quiet := 0; quiet < 5; quiet++ {
 		var n uint64
 		if err := conn.QueryRow(ctx, "SELECT count() FROM system.merges").Scan(&n); err != nil {
 			return fmt.Errorf("merges: %w", err)
@@ -146,7 +146,7 @@ func settle(ctx context.Context, conn driver.Conn) error {
 		if n > 0 {
 			quiet = 0
 		}
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(200 * time.Millisecond)
 	}
 	return nil
 }
