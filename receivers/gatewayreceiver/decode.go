@@ -6,36 +6,39 @@ import (
 
 	"github.com/fermata-io/fermata/internal/ingest"
 	"github.com/fermata-io/fermata/internal/wire"
-	"github.com/fermata-io/fermata/receivers/adapters/litellm"
 )
 
-// decodeGateway reads the body of POST /v1/gateway. Items that are LiteLLM's are translated.
+// decodeGateway reads the body of POST /v1/gateway: records of Fermata's own form, and those of other gateways that
+// are recognized by their fields.
 func decodeGateway(_ *http.Request, body []byte, opt wire.DecodeOptions, b *ingest.Batch) {
-	if !litellm.Recognize(body) {
+	if formatOf(body) == nil {
 		native(body, opt, 0, b)
 		return
 	}
-	wire.EachItem(body, opt, func(index int, raw []byte, err *wire.ItemError) {
-		switch {
-		case err != nil:
-			b.Reject(err)
-		case litellm.Recognize(raw):
-			translate(raw, opt, index, b)
-		default:
-			native(raw, opt, index, b)
-		}
-	})
-}
-
-// decodeLiteLLM reads the body of POST /v1/gateway/litellm.
-func decodeLiteLLM(_ *http.Request, body []byte, opt wire.DecodeOptions, b *ingest.Batch) {
 	wire.EachItem(body, opt, func(index int, raw []byte, err *wire.ItemError) {
 		if err != nil {
 			b.Reject(err)
 			return
 		}
-		translate(raw, opt, index, b)
+		if f := formatOf(raw); f != nil {
+			translate(f, raw, opt, index, b)
+			return
+		}
+		native(raw, opt, index, b)
 	})
+}
+
+// decodeFormat reads the body of POST /v1/gateway/NAME, all of whose records are of one format.
+func decodeFormat(f *format) ingest.DecodeFunc {
+	return func(_ *http.Request, body []byte, opt wire.DecodeOptions, b *ingest.Batch) {
+		wire.EachItem(body, opt, func(index int, raw []byte, err *wire.ItemError) {
+			if err != nil {
+				b.Reject(err)
+				return
+			}
+			translate(f, raw, opt, index, b)
+		})
+	}
 }
 
 // native reads items in Fermata's own form, the first of which is item number index of the body.
@@ -55,11 +58,10 @@ func native(body []byte, opt wire.DecodeOptions, index int, b *ingest.Batch) {
 	b.Ignore(stats.Unknown)
 }
 
-// translate reads one item in LiteLLM's form. It is taken as a whole or not at all; records of calls that
-// answer with no text (embeddings, images) are left out, since the callback sends every call.
-func translate(raw []byte, opt wire.DecodeOptions, index int, b *ingest.Batch) {
-	g, s, err := litellm.One(raw)
-	if errors.Is(err, litellm.ErrOtherCall) {
+// translate reads one item of another gateway's form. It is taken as a whole or not at all.
+func translate(f *format, raw []byte, opt wire.DecodeOptions, index int, b *ingest.Batch) {
+	g, s, err := f.one(raw)
+	if errors.Is(err, errOtherCall) {
 		return
 	}
 	if err == nil {

@@ -24,10 +24,11 @@ func NewFactory() receiver.Factory {
 func createLogs(_ context.Context, set receiver.Settings, config component.Config, next consumer.Logs) (receiver.Logs, error) {
 	cfg := config.(*Config)
 	routes := map[string]http.Handler{}
-	for path, decode := range map[string]ingest.DecodeFunc{
-		cfg.Path:              decodeGateway,
-		cfg.Path + "/litellm": decodeLiteLLM,
-	} {
+	decoders := map[string]ingest.DecodeFunc{cfg.Path: decodeGateway}
+	for i := range formats {
+		decoders[cfg.Path+"/"+formats[i].name] = decodeFormat(&formats[i])
+	}
+	for path, decode := range decoders {
 		h, err := ingest.NewHandler(ingest.HandlerConfig{Receiver: set, Path: path, Limits: cfg.Limits, Decode: decode, Next: next})
 		if err != nil {
 			return nil, err

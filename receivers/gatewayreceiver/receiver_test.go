@@ -3,6 +3,7 @@ package gatewayreceiver
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -110,4 +111,25 @@ func TestLiteLLM(t *testing.T) {
 	got = ingesttest.Do(t, url+"/v1/gateway/litellm", ingesttest.Request{Body: []byte(`{"call_type":"aembedding","startTime":1760000000.5}`)})
 	require.Equal(t, 200, got.Status, "other calls are no error")
 	require.Empty(t, events(sink))
+}
+
+// Log records of other gateways are recognized on the common path and taken on a path of their own.
+func TestOtherGatewaysLogs(t *testing.T) {
+	for _, name := range []string{"kong", "higress", "apisix"} {
+		t.Run(name, func(t *testing.T) {
+			files, err := filepath.Glob("../adapters/" + name + "/testdata/in/*.jsonl")
+			require.NoError(t, err)
+			require.NotEmpty(t, files)
+			body, err := os.ReadFile(files[0])
+			require.NoError(t, err)
+			sink := new(consumertest.LogsSink)
+			url := ingesttest.Start(t, NewFactory(), serving(), sink)
+			for _, path := range []string{"/v1/gateway", "/v1/gateway/" + name} {
+				before := sink.LogRecordCount()
+				got := ingesttest.Do(t, url+path, ingesttest.Request{ContentType: "application/x-ndjson", Body: body})
+				require.Positive(t, got.Answer.Accepted, "%s: %s", path, got.Raw) // some of the lines are wrong on purpose
+				require.Greater(t, sink.LogRecordCount(), before, path)
+			}
+		})
+	}
 }

@@ -25,7 +25,7 @@ func FuzzDecode(f *testing.F) {
 		opt.Now = ingesttest.Now
 		b := ingest.NewBatch(ingesttest.Now, false)
 		if own {
-			decodeLiteLLM(nil, body, opt, b)
+			decodeFormat(&formats[0])(nil, body, opt, b)
 		} else {
 			decodeGateway(nil, body, opt, b)
 		}
