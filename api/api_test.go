@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -58,18 +59,26 @@ func (a answer) problem(t *testing.T) api.Problem {
 	return p
 }
 
-// contract is openapi.yaml, and the router that finds the operation of a request.
-func contract(t *testing.T) routers.Router {
-	t.Helper()
-	raw, err := os.ReadFile("openapi.yaml")
-	require.NoError(t, err)
-	doc, err := openapi3.NewLoader().LoadFromData(raw)
-	require.NoError(t, err)
-	require.NoError(t, doc.Validate(context.Background(), openapi3.DisableExamplesValidation(), openapi3.AllowExtensionsWithRef()))
+// contract is openapi.yaml, as the router that finds the operation of a request.
+var contract = sync.OnceValues(func() (routers.Router, error) {
+	doc, err := document()
+	if err != nil {
+		return nil, err
+	}
+	if err := doc.Validate(context.Background(), openapi3.DisableExamplesValidation(), openapi3.AllowExtensionsWithRef()); err != nil {
+		return nil, err
+	}
 	doc.Servers = nil
-	rt, err := legacy.NewRouter(doc)
-	require.NoError(t, err)
-	return rt
+	openapi3filter.RegisterBodyDecoder("application/problem+json", openapi3filter.JSONBodyDecoder)
+	return legacy.NewRouter(doc)
+})
+
+func document() (*openapi3.T, error) {
+	raw, err := os.ReadFile("openapi.yaml")
+	if err != nil {
+		return nil, err
+	}
+	return openapi3.NewLoader().LoadFromData(raw)
 }
 
 // get asks the server and holds the answer against openapi.yaml where it has the path.
@@ -87,13 +96,14 @@ func get(t *testing.T, s http.Handler, method, target string) answer {
 	a := answer{status: resp.StatusCode, header: resp.Header, body: body}
 	require.Equal(t, "nosniff", resp.Header.Get("X-Content-Type-Options"))
 
-	route, params, err := contract(t).FindRoute(req)
+	rt, err := contract()
+	require.NoError(t, err)
+	route, params, err := rt.FindRoute(req)
 	var notInContract *routers.RouteError
 	if errors.As(err, &notInContract) {
 		return a
 	}
 	require.NoError(t, err)
-	openapi3filter.RegisterBodyDecoder("application/problem+json", openapi3filter.JSONBodyDecoder)
 	in := &openapi3filter.RequestValidationInput{Request: req, PathParams: params, Route: route}
 	err = openapi3filter.ValidateResponse(context.Background(), &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: in, Status: a.status, Header: a.header, Body: io.NopCloser(strings.NewReader(string(body))),

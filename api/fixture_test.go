@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"os"
 	"reflect"
 	"testing"
 
@@ -106,18 +105,14 @@ func at(v any, path ...any) any {
 
 func schemas(t *testing.T) openapi3.Schemas {
 	t.Helper()
-	raw, err := os.ReadFile("openapi.yaml")
-	require.NoError(t, err)
-	doc, err := openapi3.NewLoader().LoadFromData(raw)
+	doc, err := document()
 	require.NoError(t, err)
 	return doc.Components.Schemas
 }
 
 // TestParametersAreTheContracts holds the list of accepted parameters to openapi.yaml, by asking with each.
 func TestParametersAreTheContracts(t *testing.T) {
-	raw, err := os.ReadFile("openapi.yaml")
-	require.NoError(t, err)
-	doc, err := openapi3.NewLoader().LoadFromData(raw)
+	doc, err := document()
 	require.NoError(t, err)
 	s := server(&reader{
 		list:    func(context.Context, requests.Filter) (*requests.Page, error) { return &requests.Page{}, nil },
