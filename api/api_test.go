@@ -232,7 +232,7 @@ func TestErrors(t *testing.T) {
 		"overloaded": {&clickhouse.Exception{Code: 202, Message: "too many queries"}, http.StatusServiceUnavailable},
 		"permanent":  {&clickhouse.Exception{Code: 62, Message: "syntax: secret SQL"}, http.StatusInternalServerError},
 		"slow":       {fmt.Errorf("query: %w", context.DeadlineExceeded), http.StatusServiceUnavailable},
-		"filter":     {fmt.Errorf("%w: cursor: is damaged", requests.ErrBadFilter), http.StatusBadRequest},
+		"filter":     {fmt.Errorf("list: %w: cursor is damaged", requests.ErrBadFilter), http.StatusBadRequest},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := server(&reader{
@@ -246,7 +246,11 @@ func TestErrors(t *testing.T) {
 			for _, target := range targets {
 				a := get(t, s, http.MethodGet, target)
 				require.Equal(t, tc.status, a.status)
-				a.problem(t)
+				p := a.problem(t)
+				if name == "filter" {
+					require.Equal(t, "cursor", (*p.Errors)[0].Parameter)
+					require.Equal(t, "is damaged", (*p.Errors)[0].Reason)
+				}
 				require.NotContains(t, string(a.body), "secret")
 				require.NotContains(t, string(a.body), "127.0.0.1")
 				if tc.status == http.StatusServiceUnavailable {

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 	"go.uber.org/zap"
@@ -36,7 +38,7 @@ func problemOf(err error) (p Problem, fault bool) {
 	case errors.As(err, &pe):
 		return badRequest(pe.parameter, pe.reason), false
 	case errors.Is(err, requests.ErrBadFilter):
-		return badRequest("filter", err.Error()), false
+		return badFilter(err), false
 	case errors.Is(err, requests.ErrNotFound):
 		return problem(http.StatusNotFound, "no request with this id is known in this tenant; one just sent appears within seconds"), false
 	case errors.Is(err, context.DeadlineExceeded):
@@ -61,6 +63,16 @@ func badRequest(parameter, reason string) Problem {
 		Reason    string `json:"reason"`
 	}{{parameter, reason}}
 	return p
+}
+
+// badFilter names the parameter with which storage's reason begins.
+func badFilter(err error) Problem {
+	_, text, _ := strings.Cut(err.Error(), requests.ErrBadFilter.Error()+": ")
+	name, reason, _ := strings.Cut(text, " ")
+	if !slices.Contains(parameters["/v1/requests"], name) {
+		return badRequest("query", "can't be answered")
+	}
+	return badRequest(name, reason)
 }
 
 // write sends a problem for paths and errors that the generated code doesn't know.
