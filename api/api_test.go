@@ -171,7 +171,7 @@ func TestList(t *testing.T) {
 	}})
 	a := get(t, s, http.MethodGet, "/v1/requests")
 	require.Equal(t, http.StatusOK, a.status, "%s", a.body)
-	require.Equal(t, requests.Filter{Tenant: "default", Since: now.Add(-time.Hour), Until: now, Limit: 100}, got)
+	require.Equal(t, requests.Filter{Tenant: "default", Since: now.Add(-time.Hour), Until: now.Add(5 * time.Minute), Limit: 100}, got)
 
 	get(t, s, http.MethodGet, "/v1/requests?tenant=t&since=15m&until=2026-11-29T14:59:00Z&model=m&deployment=d&provider=p&app=a&query_type=short_qa&state=failed&limit=7&cursor=c")
 	require.Equal(t, requests.Filter{
@@ -179,6 +179,9 @@ func TestList(t *testing.T) {
 		QueryType: "short_qa", State: requests.StateFailed, Limit: 7, Cursor: "c",
 	}, got)
 
+	get(t, s, http.MethodGet, "/v1/requests?until=30m")
+	require.Equal(t, now.Add(-30*time.Minute), got.Until)
+	require.Equal(t, now.Add(-90*time.Minute), got.Since)
 	get(t, s, http.MethodGet, "/v1/requests?since=2d")
 	require.Equal(t, now.Add(-48*time.Hour), got.Since)
 	get(t, s, http.MethodGet, fmt.Sprintf("/v1/requests?since=%d", now.Add(-time.Second).UnixMicro()))

@@ -26,7 +26,7 @@ var landingSource string
 var landingStyle string
 
 var landingPage = template.Must(template.New("landing").Funcs(template.FuncMap{
-	"ms": milliseconds, "at": func(us int64) string { return time.UnixMicro(us).UTC().Format("2006-01-02 15:04:05.000") },
+	"ms": milliseconds, "at": func(us int64) string { return time.UnixMicro(us).UTC().Format("2006-01-02 15:04:05") },
 	"text": func(s *string) string {
 		if s == nil {
 			return "–"
@@ -57,8 +57,8 @@ func milliseconds(us *int64) string {
 	switch {
 	case us == nil:
 		return "–"
-	case *us >= 10_000_000:
-		return fmt.Sprintf("%.1f s", float64(*us)/1e6)
+	case *us >= 999_500:
+		return fmt.Sprintf("%.2f s", float64(*us)/1e6)
 	case *us >= 100_000:
 		return fmt.Sprintf("%d ms", (*us+500)/1000)
 	default:
@@ -80,7 +80,7 @@ func (s *Server) landing(c *gin.Context) {
 	}
 	now := s.now()
 	page, err := s.opt.Requests.List(c.Request.Context(), requests.Filter{
-		Tenant: data.Tenant, Since: now.Add(-landingWindow), Until: now.Add(time.Minute), Limit: landingRows,
+		Tenant: data.Tenant, Since: now.Add(-landingWindow), Until: now.Add(clockAhead), Limit: landingRows,
 	})
 	if err != nil {
 		p, _ := problemOf(err)

@@ -24,6 +24,7 @@ const (
 	maxAlias   = 256
 	maxCursor  = 512
 	defaultAgo = time.Hour
+	clockAhead = 5 * time.Minute // a sender's clock may be ahead by as much as receivers take
 )
 
 // maxQuery bounds the query string.
@@ -144,13 +145,16 @@ func filter(p ListRequestsParams, now time.Time) (requests.Filter, error) {
 	if f.Tenant, err = tenantOf(p.Tenant); err != nil {
 		return f, err
 	}
-	f.Until = now
+	f.Until = now.Add(clockAhead)
 	if p.Until != nil && *p.Until != "" {
 		if f.Until, err = instant("until", *p.Until, now); err != nil {
 			return f, err
 		}
 	}
-	f.Since = f.Until.Add(-defaultAgo)
+	f.Since = now.Add(-defaultAgo)
+	if f.Until.Before(now) {
+		f.Since = f.Until.Add(-defaultAgo)
+	}
 	if p.Since != nil && *p.Since != "" {
 		if f.Since, err = instant("since", *p.Since, now); err != nil {
 			return f, err

@@ -125,10 +125,10 @@ type ListRequestsParams struct {
 	Tenant *Tenant `form:"tenant,omitempty" json:"tenant,omitempty"`
 
 	// Since Start of the window, inclusive: RFC 3339 (`2026-01-02T15:04:05Z`), microseconds since 1970, or a duration before now
-	// (`15m`, `24h`, `7d`). Default `1h`.
+	// (`15m`, `24h`, `7d`). Default `1h`. A window has at most 31 days.
 	Since *string `form:"since,omitempty" json:"since,omitempty"`
 
-	// Until End of the window, exclusive; same forms as `since`. Default now.
+	// Until End of the window, exclusive; same forms as `since`. Default five minutes from now, for senders whose clocks are ahead.
 	Until *string `form:"until,omitempty" json:"until,omitempty"`
 
 	// Model Exact model name of the served attempt
