@@ -108,7 +108,7 @@ func (v *view) buffer(p *pair, tier wire.Tier, attribution string, explained fun
 	ev["chunks_per_release"] = sizes
 	f := wire.Finding{
 		StartUS: 0, DurationUS: last.at, Attribution: attribution, Confidence: round(0.6+0.35*share, 2),
-		Severity: grade(held[0].spanUS, 5*secondUS),
+		Severity: grade(held[0].spanUS),
 	}
 	if tier == wire.TierGateway && v.r.Gateway != nil && v.r.Relay != nil {
 		f.DurationUS += v.r.Relay.StartedAt - v.r.Gateway.ReceivedAt

@@ -47,7 +47,7 @@ func (v *view) conflicts() {
 // placeOf names a conflict among those of its kind: below -1000, so that it never is a chunk.
 func placeOf(c *Conflict) int64 {
 	h := xxh3.HashString(c.Detail + "\x00" + c.Emitter + "\x00" + strconv.FormatUint(uint64(c.Attempt), 10))
-	return -1000 - int64(h>>2) //nolint:gosec // 62 bits
+	return -1000 - int64(h>>2)
 }
 
 // order finds a server or trace whose first token came later than the user's first text: both are counted from the
@@ -145,7 +145,7 @@ func (v *view) perceivedGap() {
 		}
 	}
 	v.add(wire.FindingPerceivedGap, wire.TierClient, -1, wire.Finding{
-		StartUS: s, DurationUS: gap, Severity: grade(gap, 5*secondUS), Attribution: att, Confidence: 0.9,
+		StartUS: s, DurationUS: gap, Severity: grade(gap), Attribution: att, Confidence: 0.9,
 	}, ev)
 }
 

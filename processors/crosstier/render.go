@@ -58,7 +58,7 @@ func (v *view) typing(s *curve) bool {
 		ev["paints"] = s.len()
 	}
 	v.add(wire.FindingRenderLag, wire.TierClient, -1, wire.Finding{
-		StartUS: last, DurationUS: max(last, end) - last, Severity: grade(lag, 5*secondUS), Attribution: byRender, Confidence: 0.95,
+		StartUS: last, DurationUS: max(last, end) - last, Severity: grade(lag), Attribution: byRender, Confidence: 0.95,
 	}, ev)
 	return true
 }
@@ -99,7 +99,7 @@ func (v *view) freezes(s *curve) {
 			confidence = 1
 		}
 		v.add(wire.FindingRenderLag, wire.TierClient, int64(k), wire.Finding{
-			StartUS: from, DurationUS: gap, Open: open, Severity: grade(gap, 5*secondUS), Attribution: byRender, Confidence: confidence,
+			StartUS: from, DurationUS: gap, Open: open, Severity: grade(gap), Attribution: byRender, Confidence: confidence,
 		}, ev)
 	}
 	for i := 1; i < s.len(); i++ {

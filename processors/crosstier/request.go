@@ -238,8 +238,8 @@ func (v *view) clientNotBefore(s int64) int64 {
 	return at
 }
 
-// startedAt is an instant for findings of a tier. A page's wall clock may be wrong by any amount, so the
-// server's or the receiver's stands in where there is one.
+// startedAt is an instant for findings of a tier. A page's wall clock may be wrong by any amount, so the server's stands
+// in where there is one: early by the request's way up, and the same however much is known of the clocks.
 func (v *view) startedAt(tier wire.Tier) int64 {
 	r := v.r
 	switch tier {
@@ -258,14 +258,12 @@ func (v *view) startedAt(tier wire.Tier) int64 {
 	if c := r.Client; c != nil {
 		page := c.TimeOrigin + v.origin
 		switch {
-		case r.Clock != nil && c.TimeOrigin != 0:
-			return page - r.Clock.OffsetUS
 		case r.Server != nil:
-			return r.Server.StartedAt
+			return r.Server.StartedAt - v.sent
 		case r.Relay != nil:
-			return r.Relay.StartedAt
+			return r.Relay.StartedAt - v.sent
 		case r.Gateway != nil:
-			return r.Gateway.ReceivedAt
+			return r.Gateway.ReceivedAt - v.sent
 		case c.ReceivedAt != 0 && (c.TimeOrigin == 0 || abs(c.ReceivedAt-page) > dayUS):
 			return c.ReceivedAt
 		}
@@ -326,8 +324,9 @@ const (
 	byUnknown = "unknown"
 )
 
-func grade(us, criticalUS int64) string {
-	if us >= criticalUS {
+// grade is the severity of something that lasted so long: critical from a freeze on.
+func grade(us int64) string {
+	if us >= 5*secondUS {
 		return critical
 	}
 	return warning

@@ -18,11 +18,13 @@ type Retention struct {
 	Chunks time.Duration `mapstructure:"chunks"`
 	// Requests is the age at which everything else about a request is dropped. Default 42 days.
 	Requests time.Duration `mapstructure:"requests"`
+	// Findings is the age at which findings are dropped. Default 365 days.
+	Findings time.Duration `mapstructure:"findings"`
 }
 
 // NewDefaultRetention returns the defaults.
 func NewDefaultRetention() Retention {
-	return Retention{Chunks: 14 * day, Requests: 42 * day}
+	return Retention{Chunks: 14 * day, Requests: 42 * day, Findings: 365 * day}
 }
 
 const day = 24 * time.Hour
@@ -33,7 +35,7 @@ func (r *Retention) Validate() error {
 	for _, d := range []struct {
 		key string
 		v   time.Duration
-	}{{"chunks", r.Chunks}, {"requests", r.Requests}} {
+	}{{"chunks", r.Chunks}, {"requests", r.Requests}, {"findings", r.Findings}} {
 		switch {
 		case d.v < 0:
 			errs = append(errs, fmt.Errorf("%s: %s is negative; 0 keeps for ever", d.key, d.v))
@@ -60,6 +62,7 @@ var retainedTables = []retained{
 		"recv_gaps_us", "recv_bytes", "recv_kind_runs", "dom_gaps_us", "dom_bytes", "paint_gaps_us", "paint_bytes",
 	}},
 	{"aliases", "seen_at", nil},
+	{"findings", "at", nil},
 }
 
 // ApplyRetention makes the tables' TTLs what r says. It alters only what differs, so that it may run at every start. Data
@@ -99,7 +102,11 @@ func tableDDL(ctx context.Context, conn driver.Conn, table string) (string, erro
 func (t retained) alters(ddl string, r Retention) []string {
 	columns, engine := splitDDL(ddl)
 	var out []string
-	switch want, has := t.ttl(r.Requests), ttlOf(engine); {
+	rows := r.Requests
+	if t.table == "findings" {
+		rows = r.Findings
+	}
+	switch want, has := t.ttl(rows), ttlOf(engine); {
 	case want == has:
 	case want == "":
 		out = append(out, "ALTER TABLE "+t.table+" REMOVE TTL")

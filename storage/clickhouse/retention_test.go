@@ -27,7 +27,7 @@ func TestApplyRetention(t *testing.T) {
 		require.NoError(t, conn.QueryRow(t.Context(), "SHOW CREATE TABLE "+table).Scan(&s))
 		return s
 	}
-	tables := []string{"streams", "gateways", "clients", "aliases"}
+	tables := []string{"streams", "gateways", "clients", "aliases", "findings"}
 	before := map[string]string{}
 	for _, name := range tables {
 		before[name] = ddl(name)
@@ -38,13 +38,15 @@ func TestApplyRetention(t *testing.T) {
 		return at
 	}
 
-	r := clickhouse.Retention{Chunks: 7 * day, Requests: 30 * day}
+	r := clickhouse.Retention{Chunks: 7 * day, Requests: 30 * day, Findings: 90 * day}
 	require.NoError(t, clickhouse.ApplyRetention(t.Context(), conn, r))
 	require.Contains(t, ddl("streams"), "TTL greatest(toDate(started_at), arrived_on) + toIntervalDay(30)")
 	require.Equal(t, 6, strings.Count(ddl("streams"), "TTL greatest(toDate(started_at), arrived_on) + toIntervalDay(7)"))
 	require.Equal(t, 7, strings.Count(ddl("clients"), "TTL greatest(toDate(received_at), arrived_on) + toIntervalDay(7)"))
 	require.Contains(t, ddl("gateways"), "TTL greatest(toDate(received_at), arrived_on) + toIntervalDay(30)")
 	require.Contains(t, ddl("aliases"), "TTL greatest(toDate(seen_at), arrived_on) + toIntervalDay(30)")
+
+	require.Contains(t, ddl("findings"), "TTL greatest(toDate(at), arrived_on) + toIntervalDay(90)")
 
 	last, applied := altered(), ddl("streams")
 	require.NoError(t, clickhouse.ApplyRetention(t.Context(), conn, r))

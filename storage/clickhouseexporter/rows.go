@@ -12,6 +12,7 @@ import (
 	"github.com/fermata-io/fermata/internal/streamlog"
 	"github.com/fermata-io/fermata/storage/aliases"
 	"github.com/fermata-io/fermata/storage/clients"
+	"github.com/fermata-io/fermata/storage/findings"
 	"github.com/fermata-io/fermata/storage/gateways"
 	"github.com/fermata-io/fermata/storage/streams"
 	"github.com/fermata-io/fermata/storage/table"
@@ -32,6 +33,7 @@ type rows struct {
 	gateways *table.Batch[gateways.Row]
 	clients  *table.Batch[clients.Row]
 	aliases  *table.Batch[aliases.Row]
+	findings *table.Batch[findings.Row]
 
 	hash    *xxh3.Hasher // of the rows' identities and versions, in their order
 	stream  streams.Row  // its arrays are used again
@@ -43,6 +45,7 @@ func newRows() *rows {
 	return &rows{
 		streams: streams.Table.NewBatch(), gateways: gateways.Table.NewBatch(),
 		clients: clients.Table.NewBatch(), aliases: aliases.Table.NewBatch(),
+		findings: findings.Table.NewBatch(),
 		hash: xxh3.New(),
 	}
 }
@@ -50,7 +53,7 @@ func newRows() *rows {
 // tables returns the batches in the order in which they are inserted: names of requests last, so that a name never leads
 // to a request that is not there yet.
 func (r *rows) tables() []tableBatch {
-	return []tableBatch{r.streams, r.gateways, r.clients, r.aliases}
+	return []tableBatch{r.streams, r.gateways, r.clients, r.findings, r.aliases}
 }
 
 func (r *rows) len() int {
@@ -101,6 +104,14 @@ func (r *rows) add(lr plog.LogRecord, maxChunks int) (reason string, err error) 
 		r.clients.Append(&row)
 		r.identify(c.Tenant, c.RequestID, row.Version, c.ReceivedAt, c.Seq)
 		r.alias = aliases.AppendClient(r.alias, &c)
+	case streamlog.EventFinding:
+		f, err := streamlog.Finding(lr)
+		if err != nil {
+			return reasonUnreadable, err
+		}
+		row := findings.FromWire(&f, findings.OriginStream)
+		r.findings.Append(&row)
+		r.identify(f.Tenant, f.ID, row.Version, f.StartedAt, 0)
 	default:
 		return reasonUnknown, errUnknownEvent
 	}
