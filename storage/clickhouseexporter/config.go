@@ -20,7 +20,7 @@ type Config struct {
 	// Timeout bounds one attempt to write a batch. Default 60 s.
 	Timeout time.Duration `mapstructure:"timeout"`
 	// Queue is where accepted records wait. Name a storage extension in it, with fsync, to keep them over crashes. Default:
-	// 2 GiB (256 MiB without storage), batches of 5 000 to 20 000 records or what came within 400 ms, two writers.
+	// 2 GiB (256 MiB without storage), batches of 10 000 to 20 000 records or what came within 400 ms, two writers.
 	Queue configoptional.Optional[exporterhelper.QueueBatchConfig] `mapstructure:"sending_queue"`
 	// Retry is the pause between attempts: 200 ms growing to 10 s. Attempts never end, or accepted records would be lost.
 	Retry configretry.BackOffConfig `mapstructure:"retry_on_failure"`
@@ -51,7 +51,7 @@ const (
 func NewDefaultConfig() *Config {
 	batch := exporterhelper.NewDefaultBatchConfig()
 	batch.Sizer = exporterhelper.RequestSizerTypeItems
-	batch.MinSize, batch.MaxSize = 5000, 20_000
+	batch.MinSize, batch.MaxSize = 10_000, 20_000
 	batch.FlushTimeout = 400 * time.Millisecond
 	queue := exporterhelper.NewDefaultQueueConfig()
 	queue.Sizer = exporterhelper.RequestSizerTypeBytes

@@ -188,8 +188,8 @@ func (e *clickhouseExporter) get() *rows {
 	}
 }
 
-// mostKept is the number of rows whose memory is kept for the next batch.
-const mostKept = 10_000
+// mostKept is the number of rows, of all tables, whose memory is kept for the next batch.
+const mostKept = 40_000
 
 func (e *clickhouseExporter) put(r *rows) {
 	if r.len() > mostKept {
