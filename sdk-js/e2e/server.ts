@@ -19,6 +19,7 @@ export class TestServer {
   mood: Mood = 'ok';
   /** Answers to give before the mood is `ok` again; Infinity: for ever. */
   moody = Number.POSITIVE_INFINITY;
+  private _round = 0;
   url = '';
 
   private readonly _http: Server;
@@ -55,6 +56,7 @@ export class TestServer {
   }
 
   reset(): void {
+    this._round++;
     this.beacons = [];
     this.bodies = [];
     this.requests = [];
@@ -110,6 +112,7 @@ export class TestServer {
     res.setHeader('access-control-allow-origin', '*');
     const chunks: Buffer[] = [];
     for await (const c of req) chunks.push(c as Buffer);
+    const round = this._round;
     const mood = this.moody-- > 0 ? this.mood : 'ok';
     if (mood === 'cut') {
       req.socket.destroy();
@@ -124,6 +127,11 @@ export class TestServer {
     if (mood === 'garbage') {
       res.writeHead(299, { 'content-type': 'application/json', 'retry-after': 'soon' });
       res.end(Buffer.from([0xff, 0xfe, 0x00, 0x7b]));
+      return;
+    }
+    // A late one from a page of the test before.
+    if (round !== this._round) {
+      res.end();
       return;
     }
     const body = Buffer.concat(chunks).toString('utf8');

@@ -1,6 +1,7 @@
 import { Answer, type AnswerOptions } from './answer';
 import { Client } from './core/client';
 import type { ClientOptions } from './core/types';
+import { urlOf } from './instrument/fetch';
 import { Page } from './instrument/page';
 import { browserTransport } from './transport/index';
 
@@ -21,7 +22,7 @@ const claimTime = 30_000;
 
 /** Measures the streamed answers of one page. */
 export class Fermata extends Client {
-  private readonly _page: Page | undefined;
+  override _page: Page | undefined;
   private _current: Answer | undefined;
   private _currentUrl: string | undefined;
   private readonly _defaults: AnswerOptions;
@@ -30,7 +31,7 @@ export class Fermata extends Client {
     super({ transport: browserTransport(options), ...options });
     this._defaults = options.defaults ?? {};
     // Where there is no document, as in a worker, everything but paint works.
-    if (typeof document !== 'undefined') this._page = this._safe(() => new Page(this));
+    if (typeof document !== 'undefined') this._safe(() => new Page(this));
   }
 
   /** The user has asked: begins an answer. Call it in the handler of the click or key. */
@@ -55,7 +56,7 @@ export class Fermata extends Client {
    * try of it.
    */
   readonly fetch: typeof globalThis.fetch = (input, init) => {
-    const url = this._safe(() => (typeof input === 'object' && 'url' in input ? input.url : String(input))) ?? '';
+    const url = this._safe(() => urlOf(input)) ?? '';
     if (this.isOwn(url)) return globalThis.fetch(input, init);
     return this._claim(url).fetch(input, init);
   };
@@ -84,5 +85,5 @@ export function init(options: InitOptions): Fermata {
 /** Time of the user interface event that is being handled right now. */
 function eventTime(): number | undefined {
   const e = (globalThis as { event?: { timeStamp?: number; type?: string } }).event;
-  return e?.timeStamp && /click|key|submit|pointer|mouse|touch|input|change/.test(e.type ?? '') ? e.timeStamp : undefined;
+  return e?.timeStamp && /click|key|submit|pointer|input|change/.test(e.type ?? '') ? e.timeStamp : undefined;
 }

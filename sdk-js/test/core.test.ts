@@ -62,7 +62,7 @@ describe('Stream', () => {
     await client.flush();
     const [beacon] = transport.beacons;
     expect(beacon).toMatchObject({
-      session_id: client.session.id,
+      session_id: client.sessionId,
       seq: 0,
       app: 'chat',
       release: '7',

@@ -39,7 +39,6 @@ describe('sseReader', () => {
     ['data: one\ndata: two\n\n', ['one\ntwo']],
     [': ping\n\ndata: x\n\n', ['#', 'x']],
     ['event: e\nid: 7\nretry: 3\ndata:  y\n\n', [' y']],
-    ['\ufeffdata: x\n\n', ['x']],
     ['data\n\ndata: unfinished', []],
   ];
   test.each(cases)('%j', (text, want) => {

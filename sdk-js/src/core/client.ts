@@ -1,7 +1,7 @@
 import { platformEnv } from './clock';
 import { Queue } from './queue';
 import { defaultBad } from './sampling';
-import { Session } from './session';
+import { hexId } from './session';
 import { Stream } from './stream';
 import type { BadLimits, ClientOptions, Env, StreamOptions } from './types';
 
@@ -9,8 +9,11 @@ import type { BadLimits, ClientOptions, Env, StreamOptions } from './types';
 export class Client {
   /** Surroundings in use. */
   readonly env: Env;
-  /** The page load. */
-  readonly session: Session;
+  /**
+   * Id of the session. A session is one page load: it has one time origin, which is what the collector aligns clocks
+   * by, and beacon numbers that start at 0. Nothing is stored in the browser.
+   */
+  readonly sessionId: string;
   /** Settings as given. */
   readonly options: ClientOptions;
 
@@ -22,10 +25,8 @@ export class Client {
   _consented: boolean;
   /** @internal */ readonly _sampleRate: number;
   /** @internal */ readonly _badLimits: BadLimits;
-  /** Told when generated text arrives, before the page gets it. @internal */
-  readonly _onArrival = new Set<() => void>();
-  /** Told when a stream begins. @internal */
-  readonly _onStream = new Set<(s: Stream) => void>();
+  /** What watches the page, if anything: told when a stream begins, and of text before the page gets it. @internal */
+  _page: { _begin(s: Stream): void; _request(): void } | undefined;
   /** @internal */ readonly _queue: Queue;
 
   private readonly _uninstalls: (() => void)[] = [];
@@ -33,7 +34,7 @@ export class Client {
   constructor(options: ClientOptions) {
     this.options = options;
     this.env = options.env ?? platformEnv();
-    this.session = new Session(this.env);
+    this.sessionId = hexId(this.env, 32);
     this._allowed = options.consent !== false;
     this._consented = this._allowed && options.consent !== 'pending';
     this._sampleRate = options.sampleRate ?? 1;
@@ -63,7 +64,7 @@ export class Client {
 
   /** Sends what there is now; settles when every beacon was answered or given up. Never rejects. */
   flush(): Promise<void> {
-    return this._safe(() => this._queue._flush(true)) ?? Promise.resolve();
+    return this._queue._flush(true).catch(this._fault);
   }
 
   /** The page may go away any moment: hands everything to the browser. Called by the page instrument. */
@@ -104,7 +105,7 @@ export class Client {
       s._final = true;
     } else {
       this._streams.add(s);
-      for (const f of this._onStream) this._safe(() => f(s));
+      this._safe(() => this._page?._begin(s));
       this._wake();
     }
     return s;
@@ -115,23 +116,23 @@ export class Client {
     try {
       return f();
     } catch (e) {
-      try {
-        this.options.onError?.(e);
-      } catch {
-        // The app's own handler failed; there is nobody left to tell.
-      }
-      return undefined;
+      this._fault(e);
     }
+    return undefined;
   }
+
+  /** @internal */
+  readonly _fault = (e: unknown): void => {
+    try {
+      this.options.onError?.(e);
+    } catch {
+      // The app's own handler failed; there is nobody left to tell.
+    }
+  };
 
   /** @internal */
   _wake(): void {
     this._queue._wake();
-  }
-
-  /** @internal */
-  _arrived(): void {
-    for (const f of this._onArrival) f();
   }
 
   /** @internal */

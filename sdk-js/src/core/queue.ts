@@ -38,9 +38,9 @@ export class Queue {
   /** @internal */ _lost = 0;
   private _waiting: Waiting[] = [];
   private _ended_: Stream[] = [];
+  private _seq = 0;
   private _timer: unknown;
-  private _inFlight = 0;
-  private _idle: (() => void)[] = [];
+  private readonly _flying = new Set<Promise<void>>();
 
   constructor(
     /** @internal */ readonly _client: Client,
@@ -52,7 +52,7 @@ export class Queue {
     if (this._timer !== undefined || !this._client._allowed) return;
     this._timer = this._client.env.setTimeout(() => {
       this._timer = undefined;
-      this._client._safe(() => this._flush(false));
+      this._flush(false).catch(this._client._fault);
     }, ms);
   }
 
@@ -74,11 +74,11 @@ export class Queue {
   }
 
   /** @internal */
-  _flush(force: boolean): Promise<void> {
+  async _flush(force: boolean): Promise<void> {
     this._collect(force);
     this._pump();
     if (this._client._streams.size || this._waiting.length) this._wake();
-    return this._inFlight ? new Promise((r) => this._idle.push(r)) : Promise.resolve();
+    while (this._flying.size) await Promise.all(this._flying);
   }
 
   /** @internal */
@@ -127,25 +127,19 @@ export class Queue {
 
   /** Makes one body of segments. @internal */
   _add(streams: WireStream[]): void {
-    const { options, env, session } = this._client;
+    const { options, env, sessionId } = this._client;
+    const page = options.page ? options.page() : globalThis.location?.pathname;
+    const net = (globalThis.navigator as { connection?: NetworkInformation } | undefined)?.connection;
     const beacon: WireBeacon = {
-      session_id: session.id,
-      seq: session._next(),
+      session_id: sessionId,
+      seq: this._seq++,
+      app: options.app,
+      release: options.release,
+      page: page?.slice(0, 500),
       clock: { time_origin: us(env.origin), now: us(env.now()), wall_now: us(env.wall()) },
+      connection: net && { rtt: net.rtt, type: net.effectiveType, downlink: net.downlink },
       streams,
     };
-    if (options.app) beacon.app = options.app;
-    if (options.release) beacon.release = options.release;
-    const page = options.page ? options.page() : globalThis.location?.pathname;
-    if (page) beacon.page = page.slice(0, 500);
-    const net = (globalThis.navigator as { connection?: NetworkInformation } | undefined)?.connection;
-    if (net) {
-      const conn: NonNullable<WireBeacon['connection']> = {};
-      if (net.rtt) conn.rtt = Math.round(net.rtt);
-      if (net.effectiveType) conn.type = net.effectiveType;
-      if (net.downlink) conn.downlink = net.downlink;
-      beacon.connection = conn;
-    }
     this._enqueue(JSON.stringify(beacon), () => JSON.stringify({ ...beacon, streams: streams.map(shrink) }));
   }
 
@@ -165,20 +159,22 @@ export class Queue {
     if (!this._client._consented) return;
     const now = this._client.env.now();
     for (const w of this._waiting) {
-      if (this._inFlight >= maxInFlight || !this._transport) break;
+      if (this._flying.size >= maxInFlight || !this._transport) break;
       if (w._busy || w._notBefore > now) continue;
       w._busy = true;
       w._tries++;
-      this._inFlight++;
-      this._transport.post(w._body).then(
-        (r) => this._answered(w, r),
-        () => this._answered(w, { status: 0 }),
-      );
+      const answer: Promise<void> = this._transport
+        .post(w._body)
+        .catch(() => ({ status: 0 }))
+        .then((r: PostResult) => {
+          this._flying.delete(answer);
+          this._answered(w, r);
+        });
+      this._flying.add(answer);
     }
   }
 
   private _answered(w: Waiting, r: PostResult): void {
-    this._inFlight--;
     w._busy = false;
     const again = r.status === 0 || r.status === 408 || r.status === 429 || r.status >= 500;
     if (!again || w._tries >= maxTries) {
@@ -192,9 +188,7 @@ export class Queue {
       for (const x of r.retryAfter === undefined ? [w] : this._waiting) x._notBefore = env.now() + wait;
       this._wake(wait);
     }
-    if (again) for (const f of this._idle.splice(0)) f();
-    else this._pump();
-    if (!this._inFlight) for (const f of this._idle.splice(0)) f();
+    if (!again) this._pump();
   }
 }
 

@@ -16,20 +16,18 @@ export class BadWatch {
     private readonly _from: number,
   ) {}
 
-  /** A chunk with generated text came at t ms; `seen`: the page was visible all the time since the last one. @internal */
-  _text(t: number, seen: boolean): void {
-    if (this._last < 0) {
-      if (t - this._from > this._limits.firstText) this._bad = true;
-    } else if (seen && t - this._last > this._limits.gap) {
-      this._bad = true;
-    }
-    this._last = t;
+  /**
+   * Looks at the silence up to t ms. `seen`: the page was visible all the time since the last text.
+   * @internal
+   */
+  _open(t: number, seen: boolean): void {
+    const { gap, firstText } = this._limits;
+    if (this._last < 0 ? t - this._from > firstText : seen && t - this._last > gap) this._bad = true;
   }
 
-  /** The stream is still open at t ms: is it late already? @internal */
-  _open(t: number, seen: boolean): void {
-    if (this._last < 0 ? t - this._from > this._limits.firstText : seen && t - this._last > this._limits.gap) {
-      this._bad = true;
-    }
+  /** Generated text came at t ms. @internal */
+  _text(t: number, seen: boolean): void {
+    this._open(t, seen);
+    this._last = t;
   }
 }

@@ -31,9 +31,7 @@ export class Series {
     const t = this._t.splice(0, max);
     const bytes = this._b.splice(0, max);
     const kind = this._k.splice(0, max);
-    const out: WireSeries = { dt: t.map((v, i) => v - (i ? (t[i - 1] as number) : 0)), bytes };
-    if (kind.some((k) => k !== 'content')) out.kind = kind;
-    return out;
+    return { dt: t.map((v, i) => v - (t[i - 1] ?? 0)), bytes, kind: kind.some((k) => k !== 'content') ? kind : undefined };
   }
 
   /**

@@ -38,7 +38,7 @@ export class Stream {
   /** @internal */ _recv = new Series();
   /** @internal */ _dom = new Series();
   /** @internal */ _paint = new Series();
-  /** @internal */ _fields: Partial<WireStream> = {};
+  /** @internal */ _fields: Partial<WireStream>;
   /** Something to send. @internal */
   _dirty = true;
   /** Nothing more will come. @internal */
@@ -83,11 +83,15 @@ export class Stream {
     this.requestId = validId(options.requestId) ? options.requestId : undefined;
     this.extract = options.extract;
     this.contentKind = options.contentKind;
-    this._fields.submit_at = us(this.submitAt);
-    if (options.queryType) this._fields.query_type = options.queryType;
+    this._fields = { submit_at: us(this.submitAt), query_type: options.queryType };
     this._keep = client.env.random() < client._sampleRate;
     this._bad = new BadWatch(client._badLimits, this.submitAt);
     this._takenAt = this._activeAt = now;
+  }
+
+  /** ms since the time origin. @internal */
+  get _now(): number {
+    return this.client.env.now();
   }
 
   /** False when nothing is measured: no consent, too many streams, or over. */
@@ -106,14 +110,12 @@ export class Stream {
     const f = this._fields;
     if (this._sentAt >= 0) {
       f.attempt = (f.attempt ?? 1) + 1;
-      delete f.error;
-      delete f.done_at;
-      delete f.headers_at;
+      f.error = f.done_at = f.headers_at = undefined;
       this._endedAt = -1;
       this._sawDone = false;
       this.client.env.clearTimeout(this._timer);
     }
-    this._sentAt = this.client.env.now();
+    this._sentAt = this._now;
     f.request_sent_at = us(this._sentAt);
     this._touch();
     if (!send) return undefined;
@@ -131,7 +133,7 @@ export class Stream {
   /** The response's headers are here. */
   headers(status: number): void {
     if (!this.active) return;
-    this._fields.headers_at = us(this.client.env.now());
+    this._fields.headers_at = us(this._now);
     if (status >= 400) this._fields.error = `http_${status}`;
     this._touch();
   }
@@ -149,7 +151,7 @@ export class Stream {
   }
 
   /** Pieces of one delivered event. `t` is ms, default now. */
-  pieces(list: Piece[], t = this.client.env.now()): void {
+  pieces(list: Piece[], t = this._now): void {
     if (!this.active) return;
     for (const p of list) {
       const text = p.text ?? '';
@@ -162,14 +164,14 @@ export class Stream {
     }
   }
 
-  /** One delivered chunk of so many bytes of generated text. */
-  chunk(kind: Kind, bytes: number, t = this.client.env.now()): void {
+  /** One delivered chunk of so many bytes of generated text; 0 for kinds that carry none. */
+  chunk(kind: Kind, bytes: number, t = this._now): void {
     if (!this.active) return;
-    if (bytes && (kind === 'content' || kind === 'reasoning' || kind === 'tool' || kind === 'refusal')) {
+    if (bytes) {
       this._bytes += bytes;
       if (this._contentAt < 0 && kind !== 'reasoning' && kind !== 'tool') this._contentAt = t;
       this._bad._text(t, this._hiddenSince < 0);
-      this.client._arrived();
+      this.client._page?._request();
     }
     this._recv._push(t, bytes, kind);
     this._touch();
@@ -266,7 +268,7 @@ export class Stream {
 
   /** Nobody will end it any more. @internal */
   _stale(): boolean {
-    return this.client.env.now() - this._activeAt > abandoned;
+    return this._now - this._activeAt > abandoned;
   }
 
   /** Its id is settled, or there is no sense in waiting for it: all segments of a stream should bear the same one. @internal */
@@ -284,37 +286,41 @@ export class Stream {
 
   /** Whether it is to be sent: sampled in, or bad by now. @internal */
   _wanted(): boolean {
-    if (this._endedAt < 0 && !this._final) this._bad._open(this.client.env.now(), this._hiddenSince < 0);
+    if (this._endedAt < 0 && !this._final) this._bad._open(this._now, this._hiddenSince < 0);
     return this._keep || this._bad._bad || this._fields.error !== undefined;
   }
 
   /** Takes the next segment; undefined when there is nothing new. @internal */
   _take(): WireStream | undefined {
-    const now = this.client.env.now();
+    const now = this._now;
     if (!this._dirty && (this._final || now - this._takenAt < heartbeat)) return undefined;
     this._takenAt = now;
-    const recv = this._recv._take(segmentCap);
-    const dom = this._dom._take(segmentCap);
-    const paint = this._paint._take(segmentCap);
-    const more = this._recv._length + this._dom._length + this._paint._length > 0;
-    const s: WireStream = { ...this._fields, seq: this._seq++, final: this._final && !more };
-    if (this.requestId) s.request_id = this.requestId;
-    if (this.traceId) s.trace_id = this.traceId;
-    if (this.protocol) s.protocol = this.protocol;
-    if (this.contentKind) s.content_kind = this.contentKind;
-    if (this._bytes) s.bytes_total = this._bytes;
-    if (recv) s.recv = recv;
-    if (dom) s.dom = dom;
-    if (paint) s.paint = paint;
-    if (this._visibility.length) s.visibility = this._visibility.splice(0);
-    if (this._frames.length) s.long_frames = this._frames.splice(0);
-    if (this._retractions.length) s.retractions = this._retractions.splice(0);
-    this._dirty = more;
-    return s;
+    const { _recv, _dom, _paint } = this;
+    const part = (x: Series) => x._take(segmentCap);
+    const list = <T>(l: T[]) => (l[0] ? l.splice(0) : undefined);
+    const [recv, dom, paint] = [part(_recv), part(_dom), part(_paint)];
+    this._dirty = _recv._length + _dom._length + _paint._length > 0;
+    // What is undefined is no part of the JSON.
+    return {
+      ...this._fields,
+      request_id: this.requestId,
+      trace_id: this.traceId,
+      seq: this._seq++,
+      final: this._final && !this._dirty,
+      protocol: this.protocol,
+      content_kind: this.contentKind,
+      bytes_total: this._bytes || undefined,
+      recv,
+      dom,
+      paint,
+      visibility: list(this._visibility),
+      long_frames: list(this._frames),
+      retractions: list(this._retractions),
+    };
   }
 
   private _end(at?: 'done_at' | 'aborted_at'): void {
-    this._endedAt = this.client.env.now();
+    this._endedAt = this._now;
     if (at) this._fields[at] = us(this._endedAt);
     this._touch();
     if (this._fields.error && !this._bytes) {
@@ -332,7 +338,7 @@ export class Stream {
   /** @internal */
   _touch(): void {
     this._dirty = true;
-    this._activeAt = this.client.env.now();
+    this._activeAt = this._now;
     this.client._wake();
   }
 }

@@ -44,6 +44,9 @@ export function piecesOf(event: unknown, extract?: Extract): Piece[] {
 /** Characters that tell what a body without a content type is. */
 const longestMark = 'event:'.length;
 
+/** What ends an event: an empty line, a line, and for one whole object the body. */
+const lineEnd = (f: Format | undefined) => (f === 'sse' ? '\n\n' : f === 'json' ? '\0' : '\n');
+
 /** Reads one body into one stream as the bytes come. */
 export class BodyReader {
   private _decoder: TextDecoder | undefined = new TextDecoder();
@@ -74,9 +77,8 @@ export class BodyReader {
     if (!this._feed) return;
     const tail = this._decoder?.decode() ?? '';
     if (tail) this._text(tail, 0);
-    if (this._format === 'json') this._emit(this._pending);
     // A last line without its line end still counts.
-    else if (this._format !== 'text' && this._format !== 'raw') this._feed(this._format === 'sse' ? '\n\n' : '\n');
+    if (this._format !== 'text') this._feed(lineEnd(this._format));
   }
 
   private _text(text: string, size: number): void {
@@ -111,19 +113,14 @@ export class BodyReader {
         break;
       case 'ndjson':
       case 'data-stream':
+      case 'json':
         this._feed = (text) => {
-          const lines = (this._pending + text).split('\n');
+          const lines = (this._pending + text).split(lineEnd(format));
           this._pending = lines.pop() as string;
           for (const l of lines) {
             const line = l.trim();
-            if (line) format === 'ndjson' ? this._emit(line) : s.pieces(dataStreamLine(line));
+            if (line) format === 'data-stream' ? s.pieces(dataStreamLine(line)) : this._emit(line);
           }
-          return this._pending.length < maxPending;
-        };
-        break;
-      case 'json':
-        this._feed = (text) => {
-          this._pending += text;
           return this._pending.length < maxPending;
         };
         break;

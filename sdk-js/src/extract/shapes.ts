@@ -68,34 +68,23 @@ function choices(e: Json): Piece[] {
     add('reasoning', str(d.reasoning_content) || str(d.reasoning));
     add('content', str(d.content) || str(c.text));
     add('refusal', str(d.refusal));
-    let tool = '';
-    for (const t of list(d.tool_calls)) {
-      const f = object(t.function);
-      tool += str(f.name) + str(f.arguments);
-    }
-    add('tool', tool);
-    const finish = str(c.finish_reason);
-    if (!found.length) found.push({ kind: 'role' });
-    if (finish) (found[0] as Piece).finish = finish;
-    out.push(...found);
+    add(
+      'tool',
+      list(d.tool_calls).reduce((s, { function: f }) => s + str(object(f).name) + str(object(f).arguments), ''),
+    );
+    out.push({ ...(found.shift() ?? { kind: 'role' }), finish: str(c.finish_reason) }, ...found);
   }
   if (!out.length) out.push({ kind: isObject(e.usage) ? 'usage' : 'role' });
-  const id = str(e.id);
-  if (id) (out[0] as Piece).id = id;
+  (out[0] as Piece).id = str(e.id);
   return out;
 }
 
 /** Gemini. */
-function candidates(e: Json): Piece[] {
-  const out: Piece[] = [];
-  for (const c of list(e.candidates)) {
-    for (const p of list(object(c.content).parts)) out.push(piece(p.thought ? 'reasoning' : 'content', str(p.text)));
-    const finish = str(c.finishReason);
-    if (finish) out.push({ kind: 'role', finish });
-  }
-  if (!out.length) out.push({ kind: 'role' });
-  return out;
-}
+const candidates = (e: Json): Piece[] =>
+  list(e.candidates).flatMap((c) => [
+    ...list(object(c.content).parts).map((p) => piece(p.thought ? 'reasoning' : 'content', str(p.text))),
+    { kind: 'role', finish: str(c.finishReason) },
+  ]);
 
 /** Ollama, llama.cpp, TGI, and the plain objects that home-made backends send. */
 function flat(e: Json): Piece[] {

@@ -17,12 +17,7 @@ export function sseReader(sink: SseSink): (text: string) => boolean {
   let rest = '';
   let data: string[] = [];
   let size = 0;
-  let first = true;
   return (text) => {
-    if (first && text) {
-      first = false;
-      if (text.charCodeAt(0) === 0xfeff) text = text.slice(1);
-    }
     const s = rest + text;
     let from = 0;
     for (let i = rest.length ? rest.length - 1 : 0; i < s.length; i++) {

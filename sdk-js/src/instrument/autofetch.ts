@@ -1,6 +1,6 @@
 import { formatOf } from '../extract/extract';
 import type { Fermata } from '../index';
-import { fetchFor, watchResponse } from './fetch';
+import { fetchFor, urlOf, watchResponse } from './fetch';
 
 /**
  * Replaces the global `fetch` and measures every streamed answer, without a call in the page's own code. Other
@@ -17,7 +17,7 @@ export function instrumentFetch(fermata: Fermata, match?: (url: string) => boole
     const plain = () => base.call(globalThis, input, init);
     if (!on) return plain();
     const at = fermata.env.now();
-    const url = fermata._safe(() => (typeof input === 'object' && 'url' in input ? input.url : String(input))) ?? '';
+    const url = fermata._safe(() => urlOf(input)) ?? '';
     if (fermata.isOwn(url)) return plain();
     if (fermata._safe(() => match?.(url))) {
       const s = fermata._safe(() => fermata._claim(url));

@@ -34,24 +34,27 @@ export function fetchFor(stream: Stream, base: Fetch, input: RequestInfo | URL, 
 }
 
 function prepare(stream: Stream, input: RequestInfo | URL, init: RequestInit | undefined): { _init: RequestInit | undefined } {
-  const request = typeof input === 'object' && 'headers' in input ? input : undefined;
-  const headers = new Headers(init?.headers ?? request?.headers);
+  const request = input as Partial<Request>;
+  const headers = new Headers(init?.headers ?? request.headers);
   const given = headers.get('x-request-id');
   if (given) stream.identify(given);
   const trace = /^00-([0-9a-f]{32})-/.exec(headers.get('traceparent') ?? '');
   if (trace) stream.traceId = trace[1];
-  const ids = stream.sent(mayPropagate(stream.client, request?.url ?? String(input)));
-  const signal = init?.signal ?? request?.signal;
+  const ids = stream.sent(mayPropagate(stream.client, urlOf(input)));
+  const signal = init?.signal ?? request.signal;
   if (signal) {
     const onAbort = () => stream.client._safe(() => stream.abort());
     signal.addEventListener('abort', onAbort, { once: true });
     stream._cleanup.push(() => signal.removeEventListener('abort', onAbort));
   }
-  if (!ids || (given && trace)) return { _init: init };
+  if (!ids) return { _init: init };
   if (!given) headers.set('x-request-id', ids.requestId);
   if (!trace) headers.set('traceparent', ids.traceparent);
   return { _init: { ...init, headers } };
 }
+
+/** The address of a request. @internal */
+export const urlOf = (input: RequestInfo | URL): string => (input as Request).url ?? String(input);
 
 /** Whether ids may go to that address: the page's own origin, or one that the app allowed. @internal */
 export function mayPropagate(client: Client, url: string): boolean {

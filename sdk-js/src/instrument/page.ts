@@ -40,33 +40,26 @@ export class Page {
   private _pending = false;
   private _quiet = 0;
   private _observers: PerformanceObserver[] = [];
-  private _off: (() => void)[] = [];
 
   constructor(private readonly _client: Client) {
-    const begin = (s: Stream) => this._begin(s);
-    _client._onStream.add(begin);
-    const arrived = () => this._request();
-    _client._onArrival.add(arrived);
-    for (const s of _client._streams) begin(s);
-    const on = (target: EventTarget, type: string, f: (e: Event) => void) => {
-      const safe = (e: Event) => _client._safe(() => f(e));
-      target.addEventListener(type, safe, true);
-      this._off.push(() => target.removeEventListener(type, safe, true));
-    };
+    _client._page = this;
+    for (const s of _client._streams) this._begin(s);
+    const off = new AbortController();
+    const on = (target: EventTarget, type: string, f: (e: Event) => void) =>
+      target.addEventListener(type, (e) => _client._safe(() => f(e)), { capture: true, signal: off.signal });
     on(document, 'visibilitychange', (e) => {
       // The event's time is when it happened; a handler may run later.
       for (const s of _client._streams) s._visible(e.timeStamp, this._visible);
-      if (!this._visible) _client.hide();
-      else _client._wake();
+      if (this._visible) _client._wake();
+      else _client.hide();
     });
     on(globalThis as unknown as EventTarget, 'pagehide', (e) => {
       if (!(e as PageTransitionEvent).persisted) for (const s of [..._client._streams]) s._close(e.timeStamp);
       _client.hide();
     });
     _client.onUninstall(() => {
-      _client._onStream.delete(begin);
-      _client._onArrival.delete(arrived);
-      for (const f of this._off.splice(0)) f();
+      _client._page = undefined;
+      off.abort();
       this._unobserve();
       this._onFrame.clear();
     });
@@ -105,7 +98,8 @@ export class Page {
     });
   }
 
-  private _begin(s: Stream): void {
+  /** @internal */
+  _begin(s: Stream): void {
     s._visible(s.submitAt, this._visible);
     if (!this._observers.length) this._observe();
     const feedback = this._firstChange(s);
@@ -117,7 +111,6 @@ export class Page {
   }
 
   private _observe(): void {
-    if (typeof PerformanceObserver === 'undefined') return;
     for (const type of Object.keys(sources)) {
       if (!PerformanceObserver.supportedEntryTypes?.includes(type)) continue;
       const o = new PerformanceObserver((l) => this._client._safe(() => this._entries(l.getEntries())));
@@ -180,10 +173,7 @@ function afterFrame(f: () => void): void {
     s.postTask(f, { priority: 'user-blocking' });
   } else {
     const c = new MessageChannel();
-    c.port1.onmessage = () => {
-      c.port1.close();
-      f();
-    };
+    c.port1.onmessage = f;
     c.port2.postMessage(0);
   }
 }

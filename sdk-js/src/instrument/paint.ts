@@ -32,10 +32,8 @@ const sourceName: Record<string, PaintSource> = { i: 'interaction_contentful_pai
 
 /** A running observation. */
 export interface Observation {
-  /** The answer goes on in another element; what was seen so far stays. */
+  /** The answer stands, or goes on, in this element; what was seen so far stays. */
   move(target: Target): void;
-  /** Ends it. */
-  stop(): void;
 }
 
 /**
@@ -53,7 +51,7 @@ export function observeElement(stream: Stream, page: Page, target?: Target, opti
     o._start();
     if (target) o._move(target);
   });
-  return { move: (t) => safe(() => o._move(t)), stop: () => safe(() => o._stop()) };
+  return { move: (t) => safe(() => o._move(t)) };
 }
 
 class AnswerObserver {
@@ -89,7 +87,7 @@ class AnswerObserver {
     private readonly _options: ObserveOptions,
   ) {
     const safe = (f: () => void) => _stream.client._safe(f);
-    this._changedAt = _stream.client.env.now();
+    this._changedAt = _stream._now;
     this._inside = new MutationObserver((r) => safe(() => this._onChange(r)));
     this._outside = new MutationObserver(() => safe(() => this._find()));
   }
@@ -206,7 +204,7 @@ class AnswerObserver {
 
   /** The text in the DOM has changed behind the first `same` characters. */
   private _update(same: number): void {
-    const now = this._stream.client.env.now();
+    const now = this._stream._now;
     this._changed = true;
     this._changedAt = now;
     this._page._request();
@@ -267,14 +265,14 @@ class AnswerObserver {
 
   private _shows(): boolean {
     if (this._first) return true;
-    const el = this._el as Element & { checkVisibility?: (o: object) => boolean };
-    return el?.checkVisibility ? el.checkVisibility({ opacityProperty: true, visibilityProperty: true }) : !!el?.getClientRects().length;
+    const el = this._el as (Element & { checkVisibility?: (o: object) => boolean }) | undefined;
+    return el?.checkVisibility?.({ opacityProperty: true, visibilityProperty: true }) ?? !!el;
   }
 
   /** Moves paints whose times are as good as they will get into the series. */
   private _settle(force: boolean): void {
     const s = this._stream;
-    const now = s.client.env.now();
+    const now = s._now;
     this._page._drain();
     const ready = (f: Frame) => force || f._shown !== undefined || now - f._end > settleTime;
     let n = 0;

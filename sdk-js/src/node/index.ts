@@ -85,7 +85,7 @@ export class Server extends Client {
 
   /** Sends what there is now; settles when everything was answered or given up. Never rejects. */
   override async flush(): Promise<void> {
-    await Promise.all([super.flush(), this._safe(() => this._gateway._flush(true))]);
+    await Promise.all([super.flush(), this._gateway._flush(true).catch(this._fault)]);
   }
 
   /** Ends all streams and sends the rest. Call it before the process ends. */

@@ -24,13 +24,13 @@ export function fetchSender(url: string, budget: Budget, send: typeof fetch = gl
     const keepalive = budget._used + size <= keepaliveBytes;
     if (keepalive) budget._used += size;
     try {
-      const init: RequestInit = { method: 'POST', body, keepalive, credentials: 'omit', cache: 'no-store' };
+      const init: RequestInit = { method: 'POST', body, keepalive, credentials: 'omit' };
       if (AbortSignal.timeout) init.signal = AbortSignal.timeout(timeout);
       const r = await send.call(globalThis, url, init);
       const out: PostResult = { status: r.status };
       const after = r.headers.get('retry-after');
       if (after) {
-        const ms = Number.isNaN(Number(after)) ? Date.parse(after) - Date.now() : Number(after) * 1000;
+        const ms = Number(after) * 1000 || Date.parse(after) - Date.now();
         if (ms >= 0) out.retryAfter = Math.min(ms, 3_600_000);
       }
       // Frees the connection whatever was answered.

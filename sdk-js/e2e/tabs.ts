@@ -1,0 +1,104 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import WebSocket from 'ws';
+import { executable, flags } from './browser';
+
+/**
+ * A browser whose tabs really are hidden when another one is in front. Playwright's pages never are: it emulates
+ * focus for each.
+ */
+export class Tabs {
+  private _id = 0;
+  private readonly _waiting = new Map<number, [(r: Record<string, unknown>) => void, (e: Error) => void]>();
+
+  private constructor(
+    private readonly _process: ChildProcess,
+    private readonly _ws: WebSocket,
+    private readonly _dir: string,
+  ) {
+    _ws.on('message', (data) => {
+      const m = JSON.parse(String(data)) as { id?: number; result: Record<string, unknown>; error?: { message: string } };
+      const w = m.id === undefined ? undefined : this._waiting.get(m.id);
+      if (!w) return;
+      this._waiting.delete(m.id as number);
+      if (m.error) w[1](new Error(m.error.message));
+      else w[0](m.result);
+    });
+  }
+
+  static async launch(): Promise<Tabs> {
+    const dir = mkdtempSync(join(tmpdir(), 'fermata-e2e-'));
+    const args = ['--headless=new', '--remote-debugging-port=0', `--user-data-dir=${dir}`, ...flags, 'about:blank'];
+    const p = spawn(executable, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+    const url = await new Promise<string>((resolve, reject) => {
+      let log = '';
+      p.stderr?.on('data', (d) => {
+        log += d;
+        const m = /ws:\/\/\S+/.exec(log);
+        if (m) resolve(m[0]);
+      });
+      p.on('exit', () => reject(new Error(`${executable} ended: ${log.slice(-500)}`)));
+    });
+    const ws = new WebSocket(url);
+    await new Promise((r) => ws.once('open', r));
+    return new Tabs(p, ws, dir);
+  }
+
+  send(method: string, params: object = {}, sessionId?: string): Promise<Record<string, unknown>> {
+    return new Promise((resolve, reject) => {
+      this._waiting.set(++this._id, [resolve, reject]);
+      this._ws.send(JSON.stringify({ id: this._id, method, params, sessionId }));
+    });
+  }
+
+  async open(url: string): Promise<Tab> {
+    const { targetId } = await this.send('Target.createTarget', { url });
+    const { sessionId } = await this.send('Target.attachToTarget', { targetId, flatten: true });
+    return new Tab(this, String(targetId), String(sessionId));
+  }
+
+  async close(): Promise<void> {
+    const gone = new Promise((r) => this._process.once('exit', r));
+    await this.send('Browser.close').catch(() => this._process.kill());
+    await gone;
+    this._ws.close();
+    rmSync(this._dir, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+export class Tab {
+  constructor(
+    private readonly _tabs: Tabs,
+    private readonly _target: string,
+    private readonly _session: string,
+  ) {}
+
+  async evaluate<T>(expression: string): Promise<T> {
+    const r = await this._tabs.send('Runtime.evaluate', { expression, awaitPromise: true, returnByValue: true }, this._session);
+    if (r.exceptionDetails) throw new Error(JSON.stringify(r.exceptionDetails));
+    return (r.result as { value: T }).value;
+  }
+
+  async until(expression: string, ms = 30_000): Promise<void> {
+    const end = Date.now() + ms;
+    while (!(await this.evaluate(expression))) {
+      if (Date.now() > end) throw new Error(`timed out waiting for ${expression}`);
+      await new Promise((r) => setTimeout(r, 20));
+    }
+  }
+
+  async front(): Promise<void> {
+    await this._tabs.send('Target.activateTarget', { targetId: this._target });
+  }
+
+  async click(id: string): Promise<void> {
+    const [x, y] = await this.evaluate<[number, number]>(
+      `(() => { const r = document.getElementById('${id}').getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()`,
+    );
+    for (const type of ['mousePressed', 'mouseReleased']) {
+      await this._tabs.send('Input.dispatchMouseEvent', { type, x, y, button: 'left', clickCount: 1 }, this._session);
+    }
+  }
+}

@@ -1,0 +1,253 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { launch, open, type Seen, until } from '../browser';
+import { nginx } from '../nginx';
+import { answerWords, type Mood, TestServer } from '../server';
+import { cumulative, join } from '../streams';
+import { Tabs } from '../tabs';
+
+const tolerance = 1000 / 60 + 10;
+
+let browser: Browser;
+let server: TestServer;
+const pages: Page[] = [];
+
+beforeAll(async () => {
+  [browser, server] = [await launch(), await new TestServer().start()];
+});
+afterAll(async () => {
+  await browser.close();
+  await server.stop();
+});
+beforeEach(() => server.reset());
+afterEach(async () => {
+  for (const p of pages.splice(0)) await p.context().close();
+});
+
+async function start(switches: string, base = server.url): Promise<Page> {
+  const page = await open(browser, `${base}/chat.html?${switches}`);
+  pages.push(page);
+  await until(page, 'globalThis.ready');
+  await page.click('#ask');
+  return page;
+}
+
+const finished = async (page: Page): Promise<Seen> => {
+  await until(page, 'globalThis.finished');
+  return (await page.evaluate('seen')) as Seen;
+};
+const final = () => server.until('the last segment', () => server.segments.some((s) => s.final));
+const bytes = (s: string) => new TextEncoder().encode(s).length;
+
+describe('ends', () => {
+  test('abort by the user', async () => {
+    const page = await start('n=200&gap=50');
+    await until(page, 'seen.got.length > 5');
+    await page.click('#stop');
+    const seen = await finished(page);
+    expect(seen.error).toBe('AbortError');
+    await final();
+    const s = join(server.segments);
+    expect(s.aborted_at).toBeGreaterThan((seen.got.at(-1)?.[0] ?? 0) * 1000 - 1000);
+    expect([s.done_at, s.error, s.closed_at]).toEqual([undefined, undefined, undefined]);
+    expect(s.bytes_total).toBe(bytes(seen.text));
+    await server.until('the server to see it', () => server.requests[0]?.aborted === true);
+  });
+
+  test('reload in the middle: the first load is closed, the second is a session of its own', async () => {
+    const page = await start('n=200&gap=50');
+    await until(page, 'seen.got.length > 5');
+    const before = (await page.evaluate('seen')) as Seen;
+    await page.reload();
+    await until(page, 'globalThis.ready');
+    await server.until('the end of the first load', () => server.segments.some((s) => s.final));
+    const [first] = server.segments;
+    const s = join(server.segments.filter((x) => x.session === first?.session));
+    expect(s.closed_at).toBeDefined();
+    expect([s.done_at, s.aborted_at]).toEqual([undefined, undefined]);
+    expect(s.bytes_total).toBeGreaterThanOrEqual(bytes(before.text));
+    expect(cumulative(s.recv).at(-1)?.bytes).toBe(s.bytes_total);
+    const n = server.beacons.length;
+    await page.click('#ask');
+    await until(page, 'seen.got.length > 5');
+    await server.until('the second load', () => server.beacons.length > n);
+    const second = server.beacons.at(-1);
+    expect(second?.session_id).not.toBe(first?.session);
+    expect(second?.seq).toBe(0);
+  });
+
+  test('left after the end: no abort, not closed', async () => {
+    const page = await start('n=5');
+    await finished(page);
+    await page.goto('about:blank');
+    await final();
+    const s = join(server.segments);
+    expect(s.done_at).toBeDefined();
+    expect(s.aborted_at).toBeUndefined();
+  });
+
+  test('an answer that is taken back', async () => {
+    const page = await start('render=retract&n=20');
+    const seen = await finished(page);
+    await final();
+    const s = join(server.segments);
+    expect(s.retractions?.length).toBe(1);
+    const [t, n] = (s.retractions ?? [])[0] as [number, number];
+    expect(t).toBeGreaterThan(s.done_at as number);
+    expect(n).toBeGreaterThan(bytes(seen.text) * 0.6);
+    expect(n).toBeLessThanOrEqual(bytes(seen.text));
+  });
+});
+
+describe('beacons', () => {
+  test.each<[string, Mood, number]>([
+    ['lost on the way', 'cut', 2],
+    ['turned away for a while', 'busy', 2],
+  ])('%s: sent again, every byte there once', async (_name, mood, n) => {
+    server.mood = mood;
+    server.moody = n;
+    const page = await start('n=60&gap=30&flush=200');
+    const seen = await finished(page);
+    await server.until(
+      'everything',
+      () => server.segments.some((s) => s.final) && new Set(server.beacons.map((b) => b.seq)).size > Math.max(...server.beacons.map((b) => b.seq)),
+      40_000,
+    );
+    const unique = [...new Map(server.beacons.map((b) => [b.seq, b])).values()];
+    expect(unique.map((b) => b.seq).sort((a, b) => a - b)).toEqual(unique.map((_, i) => i));
+    const s = join(unique.flatMap((b) => b.streams.map((x) => ({ ...x, session: b.session_id }))));
+    expect(cumulative(s.recv).at(-1)?.bytes).toBe(bytes(seen.text));
+  });
+
+  test.each<Mood>(['slow', 'garbage', 'cut'])('collector %s: the page does not notice', async (mood) => {
+    const timings = async (switches: string) => {
+      const seen = await finished(await start(`n=50&gap=20&flush=100&tolerant=1${switches}`));
+      expect(seen.text).toBe(answerWords(new URLSearchParams('n=50')).join(''));
+      const t = seen.got.map(([x]) => x);
+      return (t.at(-1) as number) - (t[0] as number);
+    };
+    const without: number[] = [];
+    const withSdk: number[] = [];
+    // In turns, so that the machine's other work falls on both alike.
+    for (let i = 0; i < 3; i++) {
+      without.push(await timings('&sdk=0'));
+      server.mood = mood;
+      withSdk.push(await timings(''));
+      server.mood = 'ok';
+    }
+    const median = (a: number[]) => [...a].sort((x, y) => x - y)[1] as number;
+    const noise = Math.max(...without) - Math.min(...without);
+    console.log(
+      `collector ${mood}: ${median(without).toFixed(0)} ms without, ${median(withSdk).toFixed(0)} ms with the SDK, noise ${noise.toFixed(0)} ms`,
+    );
+    expect(median(withSdk) - median(without)).toBeLessThan(Math.max(noise, 50));
+  });
+
+  test('no consent: nothing is sent, neither beacons nor ids', async () => {
+    const page = await start('n=5&consent=0');
+    await finished(page);
+    await page.goto('about:blank');
+    expect(server.requests[0]?.headers['x-request-id']).toBeUndefined();
+    expect(server.beacons).toEqual([]);
+  });
+
+  test('consent given later: what was measured is sent', async () => {
+    const page = await start('n=5&consent=pending');
+    await finished(page);
+    expect(server.beacons).toEqual([]);
+    await page.evaluate('fermata.setConsent(true)');
+    await final();
+  });
+
+  test('sampled out: only a bad answer is sent', async () => {
+    const page = await start('n=5&sample=0');
+    await finished(page);
+    await page.evaluate('fermata.flush()');
+    await page.goto('about:blank');
+    expect(server.beacons).toEqual([]);
+    await start('n=10&sample=0&stallAt=5&stall=1600');
+    await final();
+    expect(join(server.segments).bytes_total).toBe(bytes(answerWords(new URLSearchParams('n=10')).join('')));
+  });
+});
+
+describe('between server and user', () => {
+  test('nginx holds the stream back: received in a burst, painted at once, and blamed on neither page nor server', async () => {
+    const proxy = await nginx(server.port);
+    try {
+      const page = await start('n=20&gap=60', proxy.url);
+      const seen = await finished(page);
+      await final();
+      const s = join(server.segments);
+      const recv = cumulative(s.recv).filter((x) => x.bytes > 0);
+      expect((recv.at(-1)?.t ?? 0) - (recv[0]?.t ?? 0), 'one burst').toBeLessThan(200);
+      expect((recv[0]?.t ?? 0) - (s.request_sent_at as number) / 1000).toBeGreaterThan(1000);
+      const { shown } = (await page.evaluate('seen')) as Seen;
+      const first = shown[0] as { t: number };
+      expect(Math.abs((s.first_meaningful_paint_at as number) / 1000 - first.t)).toBeLessThanOrEqual(tolerance);
+      expect(cumulative(s.paint).at(-1)?.bytes).toBe(bytes(seen.text));
+    } finally {
+      await proxy.stop();
+    }
+  });
+
+  test('a hidden tab: received all the time, painted on return, and the page says when it was hidden', async () => {
+    const tabs = await Tabs.launch();
+    try {
+      const tab = await tabs.open(`${server.url}/chat.html?n=60&gap=60&blind=1`);
+      await tab.front();
+      await tab.until('globalThis.ready && document.visibilityState === "visible"');
+      await tab.click('ask');
+      await tab.until('seen.got.length > 10');
+      const other = await tabs.open('about:blank');
+      await other.front();
+      await tab.until('document.visibilityState === "hidden"');
+      const hiddenAt = await tab.evaluate<number>('performance.now()');
+      await server.until('a beacon at hiding', () => server.segments.length > 0);
+      await tab.until('seen.got.length > 40');
+      const backAt = await tab.evaluate<number>('performance.now()');
+      await tab.front();
+      await tab.until('globalThis.finished');
+      const seen = await tab.evaluate<Seen>('seen');
+      await final();
+      const s = join(server.segments);
+      const states = (s.visibility ?? []).map(([, v]) => v);
+      expect(states).toEqual(['visible', 'hidden', 'visible']);
+      const [, hidden, visible] = (s.visibility ?? []).map(([t]) => t / 1000) as [number, number, number];
+      expect(hidden).toBeLessThanOrEqual(hiddenAt);
+      expect(visible).toBeGreaterThanOrEqual(backAt);
+      const inside = (x: { t: number }) => x.t > hiddenAt && x.t < backAt;
+      expect(cumulative(s.recv).filter(inside).length).toBeGreaterThan(10);
+      expect(cumulative(s.paint).filter(inside)).toEqual([]);
+      // What came in the meantime is painted in the first frame after the return, as the page's probes say too.
+      const back = cumulative(s.paint).find((x) => x.t > backAt) as { t: number; bytes: number };
+      const probe = seen.shown.filter((u) => u.t > backAt)[0] as { t: number };
+      expect(Math.abs(back.t - probe.t)).toBeLessThanOrEqual(tolerance);
+      expect(cumulative(s.paint).at(-1)?.bytes).toBe(bytes(seen.text));
+      expect(s.retractions).toBeUndefined();
+    } finally {
+      await tabs.close();
+    }
+  });
+
+  test('the first text comes while the tab is hidden: felt on return, not before', async () => {
+    const tabs = await Tabs.launch();
+    try {
+      const tab = await tabs.open(`${server.url}/chat.html?n=30&gap=50&first=800`);
+      await tab.front();
+      await tab.until('globalThis.ready && document.visibilityState === "visible"');
+      await tab.click('ask');
+      const other = await tabs.open('about:blank');
+      await other.front();
+      await tab.until('seen.got.length > 5');
+      const backAt = await tab.evaluate<number>('performance.now()');
+      await tab.front();
+      await tab.until('globalThis.finished');
+      await final();
+      const s = join(server.segments);
+      expect((s.first_meaningful_paint_at as number) / 1000).toBeGreaterThanOrEqual(backAt);
+    } finally {
+      await tabs.close();
+    }
+  });
+});
