@@ -109,7 +109,7 @@ func (p *groupCommit) join(ctx context.Context, logs plog.Logs, n int) (*group, 
 		g = &group{logs: logs, full: make(chan struct{}), done: make(chan struct{})}
 		p.open = g
 		p.running.Add(1)
-		go p.run(g, p.callers > 0)
+		go p.run(g, p.callers > 0) //nolint:gosec // serves many callers: no one's context fits
 	} else {
 		logs.ResourceLogs().MoveAndAppendTo(g.logs.ResourceLogs())
 	}

@@ -49,20 +49,25 @@ func (r *Retention) Validate() error {
 	return errors.Join(errs...)
 }
 
-// retained is what retention must know of a table: the time its rows age by, and its chunk arrays.
+// retained is what retention must know of a table: the time its rows age by, how long they are kept, and its chunk arrays.
 type retained struct {
 	table, at string
+	keep      func(*Retention) time.Duration
 	arrays    []string
 }
 
+func keepRequests(r *Retention) time.Duration { return r.Requests }
+
+func keepFindings(r *Retention) time.Duration { return r.Findings }
+
 var retainedTables = []retained{
-	{"streams", "started_at", []string{"gaps_us", "bytes", "tokens", "kind_runs", "choices", "logprobs"}},
-	{"gateways", "received_at", nil},
-	{"clients", "received_at", []string{
+	{"streams", "started_at", keepRequests, []string{"gaps_us", "bytes", "tokens", "kind_runs", "choices", "logprobs"}},
+	{"gateways", "received_at", keepRequests, nil},
+	{"clients", "received_at", keepRequests, []string{
 		"recv_gaps_us", "recv_bytes", "recv_kind_runs", "dom_gaps_us", "dom_bytes", "paint_gaps_us", "paint_bytes",
 	}},
-	{"aliases", "seen_at", nil},
-	{"findings", "at", nil},
+	{"aliases", "seen_at", keepRequests, nil},
+	{"findings", "at", keepFindings, nil},
 }
 
 // ApplyRetention makes the tables' TTLs what r says. It alters only what differs, so that it may run at every start. Data
@@ -102,27 +107,24 @@ func tableDDL(ctx context.Context, conn driver.Conn, table string) (string, erro
 func (t retained) alters(ddl string, r Retention) []string {
 	columns, engine := splitDDL(ddl)
 	var out []string
-	rows := r.Requests
-	if t.table == "findings" {
-		rows = r.Findings
-	}
-	switch want, has := t.ttl(rows), ttlOf(engine); {
-	case want == has:
-	case want == "":
+	rows := t.keep(&r)
+	switch want := t.ttl(rows); want {
+	case ttlOf(engine): // as it should be
+	case "":
 		out = append(out, "ALTER TABLE "+t.table+" REMOVE TTL")
 	default:
 		out = append(out, "ALTER TABLE "+t.table+" MODIFY TTL "+want)
 	}
 	chunks := r.Chunks
-	if chunks == r.Requests {
+	if chunks == rows {
 		chunks = 0 // the row goes then
 	}
 	want := t.ttl(chunks)
 	var changes []string
 	for _, c := range t.arrays {
-		switch has := ttlOf(columns[c]); {
-		case want == has:
-		case want == "":
+		switch want {
+		case ttlOf(columns[c]): // as it should be
+		case "":
 			changes = append(changes, "MODIFY COLUMN "+c+" REMOVE TTL")
 		default:
 			changes = append(changes, "MODIFY COLUMN "+c+" TTL "+want)

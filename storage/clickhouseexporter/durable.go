@@ -40,7 +40,7 @@ func (d *durable) Start(ctx context.Context, host component.Host) error {
 	for _, c := range h.opened() {
 		if err := c.started(ctx); err != nil {
 			return errors.Join(fmt.Errorf("sending_queue: could not take up what was in flight when the collector ended: %w", err),
-				d.Logs.Shutdown(ctx))
+				d.Shutdown(ctx))
 		}
 	}
 	return nil

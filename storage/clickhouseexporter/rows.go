@@ -46,7 +46,7 @@ func newRows() *rows {
 		streams: streams.Table.NewBatch(), gateways: gateways.Table.NewBatch(),
 		clients: clients.Table.NewBatch(), aliases: aliases.Table.NewBatch(),
 		findings: findings.Table.NewBatch(),
-		hash: xxh3.New(),
+		hash:     xxh3.New(),
 	}
 }
 

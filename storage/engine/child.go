@@ -66,7 +66,7 @@ func runChild(args []string) int {
 		bufs[i] = append([]byte(a), 0)
 		ptrs[i] = &bufs[i][0]
 	}
-	res := query(len(argv), unsafe.Pointer(&ptrs[0]))
+	res := query(len(argv), unsafe.Pointer(&ptrs[0])) //nolint:gosec // argv as C wants it
 	runtime.KeepAlive(bufs)
 	runtime.KeepAlive(ptrs)
 	if res != nil && res.err != nil {
@@ -89,22 +89,22 @@ func watchParent(parent *os.File, leave func()) {
 
 const entryPoint = "query_stable_v2"
 
-// result is libchdb's local_result_v2.
+// result is libchdb's local_result_v2, of which only the error matters here.
 type result struct {
-	buf     *byte
-	len     uintptr
-	vec     unsafe.Pointer
-	elapsed float64
-	rows    uint64
-	bytes   uint64
-	err     *byte
+	_   *byte          // buf
+	_   uintptr        // len
+	_   unsafe.Pointer // vector
+	_   float64        // seconds
+	_   uint64         // rows
+	_   uint64         // bytes
+	err *byte          // C string; nil: none
 }
 
 func cString(p *byte) string {
 	const most = 4096
 	n := 0
-	for n < most && *(*byte)(unsafe.Add(unsafe.Pointer(p), n)) != 0 {
+	for n < most && *(*byte)(unsafe.Add(unsafe.Pointer(p), n)) != 0 { //nolint:gosec // ends with a 0
 		n++
 	}
-	return unsafe.String(p, n)
+	return unsafe.String(p, n) //nolint:gosec // measured above
 }

@@ -41,7 +41,7 @@ var templates = template.Must(template.Must(template.New("config.xml").Funcs(tem
 // prepareDir makes the folders, the passwords and the engine's two configuration files.
 func prepareDir(cfg *Config) (credentials, error) {
 	for _, d := range []string{cfg.storeDir(), cfg.path("log"), cfg.path("tmp")} {
-		if err := os.MkdirAll(d, 0o700); err != nil {
+		if err := os.MkdirAll(d, 0o700); err != nil { //nolint:gosec // the user's own data folder
 			return credentials{}, fmt.Errorf("make data folder: %w", err)
 		}
 	}
@@ -106,7 +106,7 @@ func writeFile(path string, b []byte) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(f.Name()) }() // gone already when all went well
+	defer func() { _ = os.Remove(f.Name()) }() //nolint:gosec // its own name; gone already when all went well
 	if _, err := f.Write(b); err != nil {
 		return errors.Join(err, f.Close())
 	}
@@ -116,7 +116,7 @@ func writeFile(path string, b []byte) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), path)
+	return os.Rename(f.Name(), path) //nolint:gosec // within the user's own data folder
 }
 
 func newPassword() string {

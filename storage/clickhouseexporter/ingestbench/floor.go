@@ -35,7 +35,7 @@ func runFloor(ctx context.Context, conn driver.Conn, cfg clickhouse.Config, w *w
 		var gaps proto.ColUInt32
 		arr := proto.NewArray[uint32](&gaps)
 		for i := from; i < to; i++ {
-			id.Append(uint64(i) * 0x9e3779b97f4a7c15) //nolint:gosec // an index
+			id.Append(uint64(i) * 0x9e3779b97f4a7c15)
 			ts.Append(w.startOf(i))
 			service.Append("bench")
 			model.Append("model-" + string('0'+rune(w.model[i])))
@@ -51,8 +51,14 @@ func runFloor(ctx context.Context, conn driver.Conn, cfg clickhouse.Config, w *w
 			arr.Offsets = append(arr.Offsets, uint64(len(gaps)))
 		}
 		in := proto.Input{
-			{Name: "request_id", Data: &id}, {Name: "ts", Data: ts}, {Name: "service", Data: service}, {Name: "model", Data: model},
-			{Name: "ttft", Data: &ttft}, {Name: "in_tok", Data: &tokens}, {Name: "max_gap", Data: &longest}, {Name: "gaps", Data: arr},
+			{Name: "request_id", Data: &id},
+			{Name: "ts", Data: ts},
+			{Name: "service", Data: service},
+			{Name: "model", Data: model},
+			{Name: "ttft", Data: &ttft},
+			{Name: "in_tok", Data: &tokens},
+			{Name: "max_gap", Data: &longest},
+			{Name: "gaps", Data: arr},
 		}
 		if err := ins.Insert(ctx, clickhouse.Block{SQL: in.Into("floor"), Input: in}); err != nil {
 			return fmt.Errorf("floor: %w", err)
