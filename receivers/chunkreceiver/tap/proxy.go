@@ -20,20 +20,31 @@ import (
 	"github.com/fermata-io/fermata/internal/wire"
 )
 
-// copyBuffer is the size of the buffers that bytes are copied through.
-const copyBuffer = 8 << 10
+// Sizes of the buffers that bytes are copied through: a stream of events holds one as long as it runs and has
+// little in it; anything else passes faster through a large one.
+const (
+	eventBuffer = 4 << 10
+	bulkBuffer  = 64 << 10
+)
 
-// bufferPool keeps them.
-type bufferPool struct{ p sync.Pool }
+var eventBuffers, bulkBuffers = sync.Pool{New: func() any { return new([eventBuffer]byte) }}, sync.Pool{New: func() any { return new([bulkBuffer]byte) }}
 
-func (b *bufferPool) Get() []byte {
-	if p, ok := b.p.Get().(*[copyBuffer]byte); ok {
-		return p[:]
+// Get gives the buffer for a request's answer, whose head has come.
+func (s *stream) Get() []byte {
+	if s.events {
+		return eventBuffers.Get().(*[eventBuffer]byte)[:]
 	}
-	return make([]byte, copyBuffer)
+	return bulkBuffers.Get().(*[bulkBuffer]byte)[:]
 }
 
-func (b *bufferPool) Put(p []byte) { b.p.Put((*[copyBuffer]byte)(p)) }
+// Put takes it back.
+func (s *stream) Put(p []byte) {
+	if len(p) == eventBuffer {
+		eventBuffers.Put((*[eventBuffer]byte)(p))
+		return
+	}
+	bulkBuffers.Put((*[bulkBuffer]byte)(p))
+}
 
 type streamKey struct{}
 
@@ -42,11 +53,10 @@ func streamOf(ctx context.Context) *stream {
 	return s
 }
 
-func (t *Tap) newProxy(u *upstream) *httputil.ReverseProxy {
-	return &httputil.ReverseProxy{
+func (t *Tap) newProxy(u *upstream) httputil.ReverseProxy {
+	return httputil.ReverseProxy{
 		Transport:      u.transport,
 		FlushInterval:  -1, // every read is written and flushed at once
-		BufferPool:     &t.buffers,
 		Rewrite:        rewrite,
 		ModifyResponse: modifyResponse,
 		ErrorHandler:   t.upstreamFailed,
@@ -80,7 +90,9 @@ func (t *Tap) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 	r = r.WithContext(ctx)
 	r.URL = u.target(r.URL, path, rawPath)
-	u.proxy.ServeHTTP(w, r)
+	proxy := u.proxy
+	proxy.BufferPool = s
+	proxy.ServeHTTP(w, r)
 }
 
 func (t *Tap) newStream(u *upstream, w http.ResponseWriter, r *http.Request, path string) *stream {
@@ -201,6 +213,7 @@ func (s *stream) answered(res *http.Response, at int64) {
 	if !s.record {
 		return
 	}
+	s.events = framing != llmstream.FramingUnknown
 	s.tap.stats.Streams.Add(1)
 	for _, k := range aliasHeaders {
 		s.rec.Aliases = addAlias(s.rec.Aliases, s.rec.RequestID, res.Header.Get(k))

@@ -72,7 +72,7 @@ func (t *Tap) done(s *stream) {
 		t.release(s)
 	case full:
 		t.stats.StreamsDropped.Add(1)
-		t.stats.ChunksDropped.Add(int64(len(s.pend.t)))
+		t.stats.ChunksDropped.Add(int64(len(s.pend.list)))
 		t.release(s)
 	default:
 		select {
@@ -138,9 +138,10 @@ func (t *Tap) hand(ended, running []*stream, interval int64) {
 		clear(batch)
 		clear(owners)
 		batch, owners = batch[:0], owners[:0]
+		t.columns.reset()
 	}
 	cut := func(s *stream, final bool) {
-		if w, ok := s.segment(final); ok {
+		if w, ok := s.segment(&t.columns, final); ok {
 			batch, owners = append(batch, w), append(owners, s)
 		}
 		if len(batch) == maxBatch {

@@ -35,11 +35,11 @@ type stream struct {
 	request  llmstream.RequestScanner
 	parser   *llmstream.Parser // nil while nothing is to be read
 	at       int64             // time of the read that is being parsed
-	pend     columns           // chunks that wait
-	out      columns           // chunks that are being handed on; the sender's
+	pend     chunks            // chunks that wait
 	started  bool              // rec.StartedAt is settled
 	start    int64             // offset of rec.StartedAt from t0
 	record   bool              // this request is recorded
+	events   bool              // the answer comes in small pieces
 	chunks   uint64            // chunks seen
 	lost     int64             // chunks merged or dropped
 	touched  bool              // there is news since the last segment
@@ -97,10 +97,10 @@ func (s *stream) add(e *llmstream.Event) {
 		s.tap.stats.ChunksDropped.Add(1)
 		return
 	}
-	if len(s.pend.t) >= s.tap.cfg.MaxPendingChunks {
+	if len(s.pend.list) >= s.tap.cfg.MaxPendingChunks {
 		s.lost++
 		s.tap.stats.ChunksMerged.Add(1)
-		if !s.pend.merge(e, t, text) && len(s.pend.t) < s.tap.cfg.MaxPendingChunks+256 {
+		if !s.pend.merge(e, t, text) && len(s.pend.list) < s.tap.cfg.MaxPendingChunks+256 {
 			s.pend.add(e, t, text) // another kind or choice: keep what tells the tiers apart, within reason
 		}
 		return
@@ -278,9 +278,9 @@ func failureClass(err error) string {
 	return classReset
 }
 
-// segment cuts what is new since the last segment. The record's arrays stay valid until the next call. ok is
-// false when there is nothing to hand on.
-func (s *stream) segment(final bool) (w wire.Stream, ok bool) {
+// segment cuts what is new since the last segment; its arrays are made in c. ok is false when there is nothing to
+// hand on.
+func (s *stream) segment(c *columns, final bool) (w wire.Stream, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.record || s.taken || !s.settleStart(final || s.rec.HeadersUS.OK) {
@@ -288,11 +288,9 @@ func (s *stream) segment(final bool) (w wire.Stream, ok bool) {
 	}
 	now := s.since()
 	s.describe()
-	s.out, s.pend = s.pend, s.out
-	s.pend.reset()
-	s.pend.tokenful, s.pend.tokenless = s.out.tokenful, s.out.tokenless
 	w = s.rec
-	w.Chunks = s.out.chunks()
+	w.Chunks = c.take(&s.pend)
+	s.pend.reset()
 	w.Seq, w.Final = s.seq, final
 	if s.lost > 0 {
 		w.LostChunks = wire.Some(s.lost)

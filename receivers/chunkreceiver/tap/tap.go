@@ -39,7 +39,6 @@ type Tap struct {
 
 	upstreams map[string]*upstream
 	parsers   sync.Pool
-	buffers   bufferPool
 	unmeter   func()
 
 	server   *http.Server
@@ -60,6 +59,7 @@ type Tap struct {
 	looked  time.Time
 	batch   []wire.Stream
 	owners  []*stream
+	columns columns // arrays of the batch
 
 	mu       sync.Mutex
 	running  *stream // list of requests that are not finished

@@ -21,7 +21,7 @@ type upstream struct {
 	base       *url.URL
 	deployment string
 	transport  *http.Transport
-	proxy      *httputil.ReverseProxy
+	proxy      httputil.ReverseProxy // to be copied for each request, which brings its own buffer
 }
 
 // newTransport makes connections to one upstream. It waits as long for an answer as the client does: the time
@@ -34,7 +34,8 @@ func newTransport(u *url.URL) *http.Transport {
 		ExpectContinueTimeout: 5 * time.Second,
 		MaxIdleConnsPerHost:   256,
 		IdleConnTimeout:       90 * time.Second,
-		DisableCompression:    true, // what the client asks for is what it gets
+		DisableCompression:    true,    // what the client asks for is what it gets
+		WriteBufferSize:       2 << 10, // a running stream keeps it, and needs it no more
 	}
 	p := new(http.Protocols)
 	switch u.Scheme {
