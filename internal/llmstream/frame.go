@@ -1,6 +1,10 @@
 package llmstream
 
-import "github.com/fermata-io/fermata/internal/wire"
+import (
+	"sync"
+
+	"github.com/fermata-io/fermata/internal/wire"
+)
 
 // frame holds the members of a frame's object that any dialect uses.
 type frame struct {
@@ -21,9 +25,14 @@ type frame struct {
 	stop, stopType, predicted, evaluated, cached, probs, index, tokens raw // llama.cpp
 }
 
+// frames are kept apart from parsers and stacks: they are a kilobyte, and a process has many streams.
+var frames = sync.Pool{New: func() any { return new(frame) }}
+
 // object reads one frame and stages its events. It reports false when the frame is broken.
 func (p *Parser) object(b []byte) bool {
-	var f frame
+	f := frames.Get().(*frame)
+	defer frames.Put(f)
+	*f = frame{}
 	w := walk(b)
 	for w.next() {
 		if dst := f.member(w.key); dst != nil {
@@ -33,7 +42,7 @@ func (p *Parser) object(b []byte) bool {
 	if w.bad || skipSpace(b, w.end) != len(b) {
 		return false
 	}
-	return p.dispatchFrame(&f)
+	return p.dispatchFrame(f)
 }
 
 // member returns where the value of a key belongs, nil for a key that no dialect uses.
