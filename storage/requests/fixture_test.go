@@ -36,6 +36,11 @@ func story(t *rapid.T, id string) requests.Records {
 			rec.Streams = append(rec.Streams, segments(t, s)...)
 		}
 	}
+	if rapid.IntRange(0, 3).Draw(t, "gateway streams") == 0 {
+		s := wholeStream(t, id, "litellm", uint32(rapid.IntRange(1, 3).Draw(t, "relayed attempt")), start-5*ms, true)
+		s.Tier = wire.TierGateway
+		rec.Streams = append(rec.Streams, segments(t, s)...)
+	}
 	if rapid.Bool().Draw(t, "gateway known") {
 		rec.Gateways = append(rec.Gateways, gatewayRecord(t, id, attempts, start-20*ms, model))
 	}

@@ -35,6 +35,14 @@ func (a *assembly) clock() *Clock {
 		b = b.Positions(
 			clock.Curve{T: shifted(s.line.t, s.StartedAt), Cum: sent}, clock.Curve{T: shifted(c.recv.t, c.TimeOrigin), Cum: got})
 	}
+	// Where sizes are not known, the user's first text still can't be older than the server's.
+	if s.sc.first != nil {
+		for _, first := range []*int64{c.sc.first, opt(c.FirstPaint)} {
+			if first != nil {
+				b = b.Received(s.StartedAt+*s.sc.first, c.TimeOrigin+*first)
+			}
+		}
+	}
 	if !b.Bounded() {
 		return nil
 	}

@@ -24,6 +24,8 @@ var (
 	gatewaysByID  = statement("gateways_by_id", gateways.Table.SelectList())
 	clientsByID   = statement("clients_by_id", clients.Table.SelectList())
 	aliasesByName = statement("aliases_by_name", "")
+	listStart     = statement("list_start", "")
+	listWindow    = statement("list", "")
 )
 
 // query is a statement's name, which ClickHouse's query log shows, and text.

@@ -9,7 +9,6 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
-	"github.com/fermata-io/fermata/internal/wire"
 	"github.com/fermata-io/fermata/storage/clients"
 	"github.com/fermata-io/fermata/storage/gateways"
 	"github.com/fermata-io/fermata/storage/streams"
@@ -202,8 +201,3 @@ func parallel(fs ...func() error) error {
 	wg.Wait()
 	return errors.Join(errs...)
 }
-
-// List implements Reader.
-func (s *Store) List(ctx context.Context, f Filter) (*Page, error) { return s.list(ctx, f) }
-
-var _ = wire.DefaultTenant

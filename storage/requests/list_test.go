@@ -1,0 +1,105 @@
+package requests_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/fermata-io/fermata/internal/wire"
+	"github.com/fermata-io/fermata/storage/internal/schematest"
+	"github.com/fermata-io/fermata/storage/requests"
+)
+
+func at(us int64) time.Time { return time.UnixMicro(us).UTC() }
+
+// The view's scalars are Assemble's, for requests with several attempts, segments and re-deliveries.
+func TestTheViewEqualsAssemble(t *testing.T) {
+	db := schematest.New(t)
+	store := requests.New(db.Conn, requests.ReadLimits{})
+	want, rec := stories(400)
+	insert(t, db, rec, 3)
+	page, err := store.List(t.Context(), requests.Filter{Since: at(noon - 600*sec), Until: at(noon + 3600*sec), Limit: 1000})
+	require.NoError(t, err)
+	require.Len(t, page.Requests, len(want))
+	for i, got := range page.Requests {
+		w, err := json.Marshal(want[got.RequestID].Summary())
+		require.NoError(t, err)
+		g, err := json.Marshal(got)
+		require.NoError(t, err)
+		require.Equal(t, string(w), string(g))
+		if i > 0 {
+			require.GreaterOrEqual(t, page.Requests[i-1].StartedAt, got.StartedAt)
+		}
+	}
+}
+
+func TestListFiltersAndPages(t *testing.T) {
+	db := schematest.New(t)
+	store := requests.New(db.Conn, requests.ReadLimits{})
+	var rec requests.Records
+	for i := range 25 {
+		rec.Streams = append(rec.Streams, stream(newID(), 1, func(s *wire.Stream) {
+			s.StartedAt = noon + int64(i/2)*200*sec // pairs start together
+			s.Model = []string{"m-large", "m-small"}[i%2]
+			if i%5 == 0 {
+				s.Final, s.EndUS = false, wire.Opt[int64]{}
+			}
+		}))
+	}
+	insert(t, db, rec, 3)
+	all := requests.Filter{Since: at(noon - sec), Until: at(noon + 7200*sec)}
+
+	seen := map[string]bool{}
+	f := all
+	f.Limit = 4
+	last := int64(0)
+	for pages := 1; ; pages++ {
+		page, err := store.List(t.Context(), f)
+		require.NoError(t, err)
+		for _, r := range page.Requests {
+			require.False(t, seen[r.RequestID], "listed twice")
+			seen[r.RequestID] = true
+			if last != 0 {
+				require.LessOrEqual(t, r.StartedAt, last)
+			}
+			last = r.StartedAt
+		}
+		if page.NextCursor == "" {
+			require.Equal(t, 7, pages)
+			break
+		}
+		f.Cursor = page.NextCursor
+	}
+	require.Len(t, seen, 25)
+
+	count := func(change func(*requests.Filter)) int {
+		f := all
+		change(&f)
+		page, err := store.List(t.Context(), f)
+		require.NoError(t, err)
+		return len(page.Requests)
+	}
+	require.Equal(t, 13, count(func(f *requests.Filter) { f.Model = "m-large" }))
+	require.Equal(t, 5, count(func(f *requests.Filter) { f.State = requests.StateRunning }))
+	require.Equal(t, 20, count(func(f *requests.Filter) { f.State = requests.StateCompleted }))
+	require.Zero(t, count(func(f *requests.Filter) { f.Provider = "nobody" }))
+	require.Zero(t, count(func(f *requests.Filter) { f.Tenant = "acme" }))
+	require.Zero(t, count(func(f *requests.Filter) { f.Model = "' OR 1=1 --" }))
+	require.Equal(t, 2, count(func(f *requests.Filter) { f.Until = at(noon + 200*sec) }))
+}
+
+func TestListRefusesABadFilter(t *testing.T) {
+	store := requests.New(nil, requests.ReadLimits{})
+	for name, f := range map[string]requests.Filter{
+		"since":  {Since: at(noon), Until: at(noon)},
+		"limit":  {Limit: 1001},
+		"state":  {State: "done"},
+		"cursor": {Cursor: "?"},
+		"more":   {Since: at(noon), Until: at(noon + 40*24*3600*sec)},
+	} {
+		_, err := store.List(t.Context(), f)
+		require.ErrorIs(t, err, requests.ErrBadFilter, name)
+	}
+}
