@@ -13,7 +13,7 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-//go:embed *.sql
+//go:embed 0*.sql
 var files embed.FS
 
 // ErrTooOld is returned by Check for a schema that misses migrations.
