@@ -72,7 +72,7 @@ Everything listens on loopback. Port 0 lets the system choose; the ready file te
 	f.StringVar(&o.data, "data", client.DefaultDataDir(), "folder for everything that is kept")
 	f.StringVar(&o.readyFile, "ready-file", "", "file to write once ready: JSON with the addresses (always written to <data>/"+client.ReadyFileName+" too)")
 	f.StringVar(&o.clickhouse, "clickhouse", "", "DSN of your own ClickHouse, instead of the embedded engine")
-	f.StringVar(&o.libchdb, "libchdb", "", "path of libchdb.so (default: searched for; see `make engine`)")
+	f.StringVar(&o.libchdb, "libchdb", "", "path of libchdb.so (default: searched for, see make engine)")
 	f.StringArrayVar(&o.upstreams, "upstream", nil, "LLM endpoint behind the tap: URL for the default one at /, NAME=URL for one at /NAME/; may be repeated")
 	f.StringVar(&o.listen.api, "listen-api", "127.0.0.1:4380", "address of API and UI")
 	f.StringVar(&o.listen.ingest, "listen-ingest", "127.0.0.1:4381", "address of /v1/chunks, /v1/gateway, /v1/rum")

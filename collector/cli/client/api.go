@@ -27,8 +27,8 @@ type Where struct {
 
 // AddFlags adds --api and --data to cmd.
 func (w *Where) AddFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&w.API, "api", "", "URL of Fermata's API (default: the running `fermata up` of the data folder)")
-	cmd.Flags().StringVar(&w.Data, "data", "", "data folder of the running `fermata up` (default: $FERMATA_DATA or ~/.local/share/fermata)")
+	cmd.Flags().StringVar(&w.API, "api", "", "URL of Fermata's API (default: the running 'fermata up' of the data folder)")
+	cmd.Flags().StringVar(&w.Data, "data", "", "data folder of the running 'fermata up' (default: $FERMATA_DATA or ~/.local/share/fermata)")
 }
 
 // Ready returns the ready file of the data folder.

@@ -37,7 +37,7 @@ func New() *cobra.Command {
 	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 	cmd := &cobra.Command{
 		Use:   "replay FILE…",
-		Short: "send recordings of other tools to a running Fermata; doing it again changes nothing",
+		Short: "Send recordings of other tools to a running Fermata; doing it again changes nothing",
 		Long:  long(),
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -45,8 +45,8 @@ func New() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.where.Data, "data", "", "data folder of the running `fermata up` (default: $FERMATA_DATA or ~/.local/share/fermata)")
-	f.StringVar(&o.ingest, "ingest", "", "URL of the ingest endpoint (default: the running `fermata up` of the data folder)")
+	f.StringVar(&o.where.Data, "data", "", "data folder of the running 'fermata up' (default: $FERMATA_DATA or ~/.local/share/fermata)")
+	f.StringVar(&o.ingest, "ingest", "", "URL of the ingest endpoint (default: the running 'fermata up' of the data folder)")
 	f.StringVar(&o.otlp, "otlp", "", "URL of the OTLP/HTTP endpoint, for OTLP files (default: as above)")
 	f.StringVar(&o.read.Format, "format", replay.FormatAuto, "format of the files")
 	f.StringVar(&o.read.Tenant, "tenant", wire.DefaultTenant, "tenant to write to")
