@@ -47,8 +47,8 @@ export interface Seen {
   html: string;
   /** When the page had each chunk, and the bytes of answer text by then. */
   got: [t: number, bytes: number][];
-  /** When each update of the page was on the screen by the page's own probe, and the bytes it showed. */
-  shown: { id: string; bytes: number; t: number }[];
+  /** When each update of the page was on the screen by the page's own probe, the bytes it showed, and when the page's own part was over. */
+  shown: { id: string; bytes: number; painted: number; t: number }[];
   /** When the user's click was handled. */
   clicked: number;
   /** First visible reaction, by a probe of the page. */

@@ -14,8 +14,8 @@ export type Mood = 'ok' | 'slow' | 'garbage' | 'busy' | 'cut';
 export class TestServer {
   beacons: WireBeacon[] = [];
   bodies: string[] = [];
-  /** Requests to the chat endpoints: headers, and whether the client went away. */
-  requests: { url: string; headers: IncomingMessage['headers']; aborted: boolean }[] = [];
+  /** Requests to the chat endpoints: headers, whether the client went away, and when each chunk was written (ms since the epoch). */
+  requests: { url: string; headers: IncomingMessage['headers']; aborted: boolean; sent: number[] }[] = [];
   mood: Mood = 'ok';
   /** Answers to give before the mood is `ok` again; Infinity: for ever. */
   moody = Number.POSITIVE_INFINITY;
@@ -143,7 +143,7 @@ export class TestServer {
   }
 
   private async _chat(req: IncomingMessage, res: ServerResponse, url: URL): Promise<void> {
-    const entry = { url: url.pathname, headers: req.headers, aborted: false };
+    const entry = { url: url.pathname, headers: req.headers, aborted: false, sent: [] as number[] };
     this.requests.push(entry);
     req.resume();
     const format = url.pathname.endsWith('/chat/completions') ? 'chat' : url.pathname.slice(5);
@@ -172,6 +172,7 @@ export class TestServer {
     for (const [i, w] of words.entries()) {
       if (i) await wait(gap(p, i));
       if (res.destroyed) return;
+      entry.sent.push(performance.timeOrigin + performance.now());
       res.write(frame(format, w));
     }
     for (const e of closing(format)) res.write(e);

@@ -7,12 +7,12 @@ import { minify } from 'terser';
 const entries = {
   index: 'src/index.ts',
   core: 'src/core/index.ts',
-  fetch: 'src/instrument/fetch.ts',
+  fetch: 'src/fetch.ts',
   autofetch: 'src/instrument/autofetch.ts',
   eventsource: 'src/instrument/eventsource.ts',
   websocket: 'src/instrument/websocket.ts',
   iterable: 'src/instrument/iterable.ts',
-  paint: 'src/instrument/paint.ts',
+  paint: 'src/paint.ts',
   react: 'src/adapters/react.ts',
   openai: 'src/adapters/openai.ts',
   ai: 'src/adapters/ai.ts',
@@ -59,3 +59,9 @@ await build({
   format: 'esm',
 });
 execFileSync(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json', '--emitDeclarationOnly'], { stdio: 'inherit' });
+// Node's resolution wants file names in declarations.
+for (const f of readdirSync('dist/types', { recursive: true })) {
+  if (!f.endsWith('.d.ts')) continue;
+  const path = `dist/types/${f}`;
+  writeFileSync(path, readFileSync(path, 'utf8').replace(/((?:from|import)\s*\(?')(\.{1,2}\/[^']+?)(')/g, '$1$2.js$3'));
+}

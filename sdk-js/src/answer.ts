@@ -1,9 +1,9 @@
 import type { Client } from './core/client';
 import { Stream } from './core/stream';
 import type { StreamOptions } from './core/types';
-import { fetchFor, watchResponse } from './instrument/fetch';
 import type { Page } from './instrument/page';
 import { type Observation, type ObserveOptions, observeElement, type Target } from './instrument/paint';
+import { fetchFor, watchResponse } from './instrument/response';
 
 /** What is known when the user asks. */
 export interface AnswerOptions extends StreamOptions, ObserveOptions {

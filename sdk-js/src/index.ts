@@ -1,8 +1,8 @@
 import { Answer, type AnswerOptions } from './answer';
 import { Client } from './core/client';
 import type { ClientOptions } from './core/types';
-import { urlOf } from './instrument/fetch';
 import { Page } from './instrument/page';
+import { urlOf } from './instrument/response';
 import { browserTransport } from './transport/index';
 
 export { Answer, type AnswerOptions } from './answer';
@@ -22,6 +22,7 @@ const claimTime = 30_000;
 
 /** Measures the streamed answers of one page. */
 export class Fermata extends Client {
+  /** @internal */
   override _page: Page | undefined;
   private _current: Answer | undefined;
   private _currentUrl: string | undefined;

@@ -19,7 +19,8 @@ const probes = new Map();
 new PerformanceObserver((list) => {
   for (const e of list.getEntries()) {
     if (e.identifier === 'feedback') seen.feedback = e.presentationTime;
-    else if (probes.has(e.identifier)) seen.shown.push({ id: e.identifier, bytes: probes.get(e.identifier), t: e.presentationTime });
+    else if (probes.has(e.identifier))
+      seen.shown.push({ id: e.identifier, bytes: probes.get(e.identifier), painted: e.paintTime, t: e.presentationTime });
   }
 }).observe({ type: 'element', buffered: true });
 function probe(id, bytes) {

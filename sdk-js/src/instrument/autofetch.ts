@@ -1,6 +1,6 @@
 import { formatOf } from '../extract/extract';
 import type { Fermata } from '../index';
-import { fetchFor, urlOf, watchResponse } from './fetch';
+import { fetchFor, urlOf, watchResponse } from './response';
 
 /**
  * Replaces the global `fetch` and measures every streamed answer, without a call in the page's own code. Other

@@ -41,6 +41,7 @@ export class Page {
   private _quiet = 0;
   private _observers: PerformanceObserver[] = [];
 
+  /** Begins to watch for a client; its `uninstall` ends it. */
   constructor(private readonly _client: Client) {
     _client._page = this;
     for (const s of _client._streams) this._begin(s);

@@ -4,8 +4,8 @@ import { Queue } from '../core/queue';
 import { hexId, validId } from '../core/session';
 import { Stream } from '../core/stream';
 import type { ClientOptions, Env, PostResult, QueryType, StreamOptions, Transport, WireStream } from '../core/types';
-import { fetchFor, watchResponse } from '../instrument/fetch';
 import { watchIterable } from '../instrument/iterable';
+import { fetchFor, watchResponse } from '../instrument/response';
 import { type TargetInfo, toChunks, type WireAttempt, type WireGateway } from './wire';
 
 export type * from '../core/types';

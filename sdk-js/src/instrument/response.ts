@@ -124,6 +124,8 @@ export function watchResponse(stream: Stream, response: Response): Response {
   }
   const clone = response.clone.bind(response);
   define(response, 'clone', () => {
+    // Some runtimes clone by calling `tee`, which would count everything twice.
+    Reflect.deleteProperty(body, 'tee');
     const copy = clone();
     // Cloning gives the response a new body; the first of the two that is read counts.
     if (response.body) stream.client._safe(() => tapReadable(response.body as ReadableStream, tap));

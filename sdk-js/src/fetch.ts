@@ -1,0 +1,2 @@
+// Entry point of `@fermata/sdk/fetch`.
+export { watchResponse, wrapFetch } from './instrument/response';
