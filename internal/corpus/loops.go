@@ -122,7 +122,7 @@ var Loops = []Maker{
 		return exact(r, head(r), "\nhttps://example.org/"+pick(r, verbs)+"/"+letters(r, "abcdef", 5), 320)
 	}},
 	{"numbers", func(r *rand.Rand) Sample {
-		return exact(r, "The row is ", fmt.Sprintf("%d, %d, %d, ", r.IntN(99), 100+r.IntN(99), r.IntN(9)), 320)
+		return exact(r, "The row is ", fmt.Sprintf("%d, %d, %d, ", r.IntN(99), 100+r.IntN(99), r.IntN(9)), 400)
 	}},
 	{"DNA", func(r *rand.Rand) Sample {
 		return exact(r, "The sequence is ", "A"+letters(r, "ACGT", 2+r.IntN(9)), 320)

@@ -93,7 +93,7 @@ const (
 )
 
 // opaque reports whether the text before the loop has no words, such as base64: letters and digits with no
-// white space but line ends. It is found out once, while that text is in the ring.
+// white space but a line end. It is found out once, while that text is in the ring.
 func (c *chars) opaque() bool {
 	if c.context != contextUnknown {
 		return c.context == contextOpaque
@@ -104,11 +104,14 @@ func (c *chars) opaque() bool {
 	if start < look || c.n-start+look >= charRing {
 		return false
 	}
+	lines := 0
 	for i := start - look; i < start; i++ {
 		switch b := c.ring[i&charMask]; {
+		case b == '\n' && lines == 0:
+			lines++
 		case b >= 'A' && b <= 'Z', b >= 'a' && b <= 'z':
 			c.context = contextOpaque
-		case b >= '0' && b <= '9', b == '+', b == '/', b == '\n':
+		case b >= '0' && b <= '9', b == '+', b == '/':
 		default:
 			c.context = contextText
 			return false
@@ -127,7 +130,8 @@ func (c *chars) unit() unit {
 	for i := c.n - c.lag; i < c.n; i++ {
 		s := c.ring[i&charMask]
 		seen[s>>6] |= 1 << (s & 63)
-		u.add(symbolBits(s), 1)
+		u.add(symbolBits(s))
+		u.comma = u.comma || s == ','
 		if s >= symPunct || s < symCode && !drawing[s] {
 			u.drawn = false
 		}

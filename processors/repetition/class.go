@@ -8,8 +8,8 @@ const (
 	isPunct               // what prose uses
 	isCode                // what code, tables and data use
 	isDense               // scripts without spaces: Han, Kana, Thai, …; also emoji and other symbols
-	isNewline             // together with isSpace
-	isColon               // together with isPunct
+	isCapital             // together with isLetter
+	isColon               // together with isPunct: a label
 )
 
 const isWord = isLetter | isDigit | isDense
@@ -18,17 +18,17 @@ const isWord = isLetter | isDigit | isDense
 var asciiBits = func() (t [128]uint8) {
 	for c := range t {
 		switch b := byte(c); {
-		case b >= 'a' && b <= 'z', b >= 'A' && b <= 'Z':
+		case b >= 'a' && b <= 'z', b == '\'': // don't is one word
 			t[c] = isLetter
+		case b >= 'A' && b <= 'Z':
+			t[c] = isLetter | isCapital
 		case b >= '0' && b <= '9':
 			t[c] = isDigit
-		case b == '\n':
-			t[c] = isSpace | isNewline
-		case b == ' ' || b == '\t' || b == '\r' || b == '\v' || b == '\f':
+		case b == '\n' || b == ' ' || b == '\t' || b == '\r' || b == '\v' || b == '\f':
 			t[c] = isSpace
 		case b == ':':
 			t[c] = isPunct | isColon
-		case b == '.' || b == ',' || b == '!' || b == '?' || b == '\'' || b == '-' || b == '*':
+		case b == '.' || b == ',' || b == '!' || b == '?' || b == '-' || b == '*' || b == '"':
 			t[c] = isPunct
 		default:
 			t[c] = isCode
@@ -58,6 +58,8 @@ func runeBits(r rune) uint8 {
 	case r < 0x1100: // Thai, Lao, Tibetan, Myanmar
 		return isDense
 	case r < 0x2000:
+		return isLetter
+	case r == 0x2019: // apostrophe
 		return isLetter
 	case r < 0x2070: // general punctuation
 		if r <= 0x200b || r == 0x2028 || r == 0x2029 || r == 0x202f {
@@ -103,31 +105,31 @@ func fold(r rune, bits uint8) byte {
 // Classes of words, kept in the low bits of the comparable part of a word's hash.
 const (
 	classBlank  = iota // no letters, digits or dense characters
-	classPlain         // letters and prose punctuation only
-	classLast          // the same, with a colon
+	classPlain         // letters, prose punctuation and white space only, or given as a hash
+	classTitle         // the same, with a capital letter
+	classLabel         // the same, with a colon
 	classMixed         // letters and digits
 	classNumber        // digits without letters
-	classCode          // letters and code characters; long runs without a space
+	classCode          // letters and code characters; letters without white space after them
 	classDense
-	classHash // given as a hash: content not known
 )
 
-func classOf(mask uint8, chars uint8) uint16 {
+func classOf(mask uint8) uint16 {
 	switch {
 	case mask&isWord == 0:
 		return classBlank
 	case mask&isDense != 0:
 		return classDense
-	case chars >= longWord && mask&isSpace == 0:
-		return classCode
 	case mask&isLetter == 0:
 		return classNumber
 	case mask&isDigit != 0:
 		return classMixed
-	case mask&isCode != 0:
+	case mask&isCode != 0, mask&isSpace == 0:
 		return classCode
 	case mask&isColon != 0:
-		return classLast
+		return classLabel
+	case mask&isCapital != 0:
+		return classTitle
 	default:
 		return classPlain
 	}

@@ -79,6 +79,7 @@ func (w *words) fields(c *flat.Coder) {
 	flat.Int(c, &w.n)
 	w.main.fields(c)
 	w.alt.fields(c)
+	w.loose.fields(c)
 	c.Bool(&w.held)
 	for _, v := range []*uint32{&w.part.masked, &w.part.exact, &w.part.number} {
 		flat.Int(c, v)
@@ -99,7 +100,7 @@ func (t *track) fields(c *flat.Coder) {
 	}
 	for _, v := range []*uint32{
 		&t.n, &t.match, &t.exact, &t.miss, &t.shifts, &t.next, &t.start, &t.step, &t.lastEnd,
-		&t.spaced, &t.varied, &t.steps, &t.ups, &t.listed, &t.number,
+		&t.news, &t.spaced, &t.varied, &t.steps, &t.ups, &t.listed, &t.number,
 	} {
 		flat.Int(c, v)
 	}
@@ -174,7 +175,7 @@ func (s *slot) possible() bool {
 	c, w := &s.chars, &s.words
 	e := &s.loop.found.Evidence
 	return c.lag <= maxLag && c.lag+c.run <= c.n && (c.lag > 0 || c.run == 0) && c.context <= contextOpaque &&
-		w.main.possible(w.n) && w.alt.possible(w.n) && w.part.chars < maxWord && uint32(w.part.chars) <= c.n &&
+		w.main.possible(w.n) && w.alt.possible(w.n) && w.loose.possible(w.n) && w.part.chars < maxWord && uint32(w.part.chars) <= c.n &&
 		s.loop.state <= broken && s.loop.kind <= blank && e.Match <= Drifting && e.PeriodChars >= 0 &&
 		s.places.local >= 0 && (s.loop.state != byWords || w.held)
 }

@@ -94,6 +94,9 @@ func (s *slot) write(d *Detector, text string, dst []Event) []Event {
 		if sym < utf8.RuneSelf {
 			bits = asciiBits[sym]
 			i++
+			if sym == '-' && p.prev&isLetter != 0 {
+				bits = isLetter // twenty-two is one word
+			}
 		} else {
 			r, size := utf8.DecodeRuneInString(text[i:])
 			i += size
@@ -121,6 +124,9 @@ func (s *slot) write(d *Detector, text string, dst []Event) []Event {
 			s.charsBroke()
 		}
 		p.exact = (p.exact ^ uint32(sym)) * fnvPrime
+		if p.chars == 1 && bits&isWord == 0 && p.prev&isLetter != 0 && (sym == '.' || sym == ')') {
+			p.letter(c.ring[(c.n-2)&charMask], sym)
+		}
 		if bits&p.prev&(isDigit|isSpace) == 0 {
 			p.mark(sym, bits)
 		}
@@ -164,7 +170,7 @@ func (d *Detector) WriteHashes(ch Channel, chunk int64, hashes []uint64, dst []E
 	for _, v := range hashes {
 		h := mix(0, v)
 		s.chars.n++
-		s.words.push(uint16(h>>48)&^(1<<7-1)|classHash<<4, 1, s.chars.n, &d.words)
+		s.words.push(uint16(h>>48)&^(1<<7-1)|classPlain<<4, 1, s.chars.n, &d.words)
 		dst = s.judgeWords(d.cfg, dst)
 	}
 	s.places.advance(from, s.chars.n)

@@ -6,41 +6,56 @@ import (
 
 // unit describes one period of a loop.
 type unit struct {
-	chars, plain, dense, digits, marks, blank uint32
-	distinct                                  int // different symbols, where known
-	plainWords                                uint32
-	sentence                                  uint32 // longest row of plain words; two dense characters count as a word
-	row                                       uint32 // the row being counted
-	drawn                                     bool   // nothing but what rulers and boxes are made of
+	chars    uint32
+	plain    uint32 // characters of plain words, or letters
+	title    uint32 // of words with a capital letter
+	dense    uint32 // of scripts without spaces
+	digits   uint32
+	marks    uint32 // of words with code characters, or these characters
+	blank    uint32
+	comma    bool
+	drawn    bool // nothing but what rulers and boxes are made of
+	distinct int  // different symbols, where known
+
+	words      uint32
+	plainWords uint32
+	labels     uint32
+	sentence   uint32 // longest row of plain words; two dense characters count as a word
+	row        uint32 // the row being counted
 }
 
-// add counts n characters of a class.
-func (u *unit) add(bits uint8, n uint32) {
-	u.chars += n
+// add counts a character.
+func (u *unit) add(bits uint8) {
+	u.chars++
 	switch {
 	case bits&isLetter != 0:
-		u.plain += n
+		u.plain++
 	case bits&isDense != 0:
-		u.dense += n
+		u.dense++
 	case bits&isDigit != 0:
-		u.digits += n
+		u.digits++
 	case bits&isSpace != 0:
-		u.blank += n
+		u.blank++
 	case bits&isCode != 0:
-		u.marks += n
+		u.marks++
 	}
 }
 
-// word counts one word by its class.
+// word counts a word of n characters.
 func (u *unit) word(class uint16, n uint32) {
 	u.chars += n
+	u.words++
 	switch class {
-	case classPlain, classHash:
+	case classPlain:
 		u.plain += n
 		u.plainWords++
 		u.row++
-	case classLast:
-		u.plain += n
+	case classTitle:
+		u.title += n
+		u.row++
+	case classLabel:
+		u.title += n
+		u.labels++
 		u.sentence = max(u.sentence, u.row+1)
 		u.row = 0
 	case classDense:
@@ -58,6 +73,9 @@ func (u *unit) word(class uint16, n uint32) {
 	u.sentence = max(u.sentence, u.row)
 }
 
+// text is the number of characters that are, or are in, words of a language.
+func (u *unit) text() uint32 { return u.plain + u.title + u.dense }
+
 // Classes of units: the less a text says, the more of it is needed.
 type kind uint8
 
@@ -72,21 +90,30 @@ func (u *unit) kind(marks uint32) kind {
 	switch {
 	case u.drawn:
 		return blank
-	case (u.plain+u.dense)*10 >= (u.chars-u.blank)*6 && u.marks*marks <= u.chars && u.distinct >= 3:
+	case u.fill():
+		return data
+	case u.text()*10 >= (u.chars-u.blank)*6 && u.marks*marks <= u.chars && u.labels*6 <= u.words && (u.distinct >= 3 || u.dense > 0):
 		return prose
 	default:
 		return data
 	}
 }
 
+// fill reports whether the unit is what tables of constants are filled with.
+func (u *unit) fill() bool {
+	return u.distinct <= 8 && u.blank > 0 && u.dense == 0 && (u.comma || u.digits+u.blank == u.chars)
+}
+
 // ruler reports whether the unit is one mark, or two in turn.
-func (u *unit) ruler() bool { return u.distinct <= 2 && u.plain+u.dense+u.digits == 0 }
+func (u *unit) ruler() bool { return u.distinct <= 2 && u.text()+u.digits == 0 }
 
 // sight is what is known of a loop at one moment.
 type sight struct {
 	match   Match
 	kind    kind
 	ruler   bool
+	fill    bool
+	empty   bool    // white space only
 	opaque  bool    // lies within text without words, such as base64
 	period  float64 // characters
 	copies  float64
@@ -95,8 +122,12 @@ type sight struct {
 	// of words only
 	words   float64 // in a period
 	reading uint32  // longest row of plain words
-	plain   float64 // share of characters in plain words
+	text    float64 // share of characters in words of a language
+	plain   float64 // of these without capitals
+	code    float64 // share of characters in words with code characters
 	varied  float64 // words of a period that match but for digits
+	missed  float64 // words of a period that miss
+	news    float64 // words of a period that are new, once there was a whole copy
 	short   bool    // words too short for a language's: codes, initials
 	counts  bool    // a running number is all that changes
 	listed  bool    // and it stands where lists have theirs
@@ -114,23 +145,34 @@ const (
 )
 
 const (
-	charsJudge    = 300  // periods up to here are left to the characters where copies are equal
-	never         = 1e9  // copies that no text reaches
-	sentenceWords = 4    // plain words in a row that make a sentence
-	dataChars     = 64   // tables of zeros and the like are seldom longer where a text is cut
-	dataLiveChars = 120  // the same anywhere
-	dataFewChars  = 400  // three equal records
-	rulerChars    = 40   // on top: rulers of comments, of whatever mark, reach 80 or 100
-	blankChars    = 400  // boxes, rulers and empty tables
-	opaqueChars   = 2500 // zero-filled parts of encoded binaries
-	listChars     = 150
-	plainShare    = 1.0 / 3
-	codeCounts    = 8 // more copies
-	maskedChars   = 120
-	driftChars    = 300
-	driftQuality  = 0.92
-	driftLong     = 400 // characters from which on copies must be more alike
-	driftLongQual = 0.96
+	charsJudge     = 300  // periods up to here are left to the characters where copies are equal
+	never          = 1e9  // copies that no text reaches
+	sentenceWords  = 4    // plain words in a row that make a sentence
+	dataChars      = 110  // closing tags, tables of zeros, rulers: seldom longer at the place where a text is cut
+	dataLiveChars  = 120  // the same anywhere
+	dataFewChars   = 400  // three equal records
+	fillChars      = 350  // tables of one constant
+	rulerLiveChars = 160  // rulers of comments, of whatever mark
+	emptyChars     = 180  // white space
+	blankChars     = 400  // boxes, rulers and empty tables
+	opaqueChars    = 2500 // zero-filled parts of encoded binaries
+	listChars      = 150
+	textShare      = 1.0 / 3
+	countPlain     = 0.2
+	maskedChars    = 120
+	driftChars     = 300
+	driftQuality   = 0.92
+	driftLong      = 400 // characters from which on copies must be more alike
+	driftLongQual  = 0.96
+	driftPlain     = 0.3
+	driftCode      = 0.14
+	driftCodeQual  = 0.97
+	shuffleQual    = 0.78
+	shuffleNews    = 0.6
+	ordinalMisses  = 1.2
+	ordinalCopies  = 12
+	shufflePlain   = 0.45
+	shuffleChars   = 400
 )
 
 // judge decides whether a sight is a loop, and how sure that is.
@@ -155,14 +197,20 @@ func (c *Config) bar(s sight, m moment) (copies, chars float64) {
 	switch s.kind {
 	case data:
 		chars = max(chars, dataChars)
+		if s.fill {
+			chars = max(chars, fillChars)
+		}
 		if m == live {
 			chars = max(chars, dataLiveChars)
-		}
-		if s.ruler {
-			chars += rulerChars
+			if s.ruler {
+				chars = max(chars, rulerLiveChars)
+			}
 		}
 	case blank:
 		chars = max(chars, blankChars)
+		if s.empty && m == atLimit {
+			chars = emptyChars
+		}
 	}
 	if s.opaque {
 		chars = max(chars, opaqueChars)
@@ -173,7 +221,7 @@ func (c *Config) bar(s sight, m moment) (copies, chars float64) {
 	switch {
 	case m == atLimit && s.kind != prose && s.copies < 4:
 		chars = max(chars, dataFewChars)
-	case m == stopped && s.kind != prose, m == atStop && s.opaque:
+	case m == stopped && s.kind != prose, (m == stopped || m == atStop) && s.opaque:
 		copies = never
 	}
 	return copies, chars
@@ -206,14 +254,11 @@ func (c *Config) ends(s sight, m moment) (copies, chars float64) {
 // unlike is the bar for copies that differ. They are a loop only while they say nothing new, where there is
 // something to read, and while the text goes on or ran to its limit.
 func (c *Config) unlike(s sight, m moment, copies, chars float64) (float64, float64) {
-	counter := s.counts && s.match == Masked
+	counter := s.counts && (s.match == Masked || s.quality >= 0.98)
 	switch {
 	case m == atStop || m == stopped:
 		return never, chars
-	case counter && s.reading >= sentenceWords:
-		if s.plain < plainShare { // generated code and data look like that
-			copies += codeCounts
-		}
+	case counter && s.reading >= sentenceWords && s.plain >= countPlain && s.text >= textShare:
 		return copies, chars // all that changes is a number
 	case counter && s.listed && s.words >= s.varied+1:
 		return copies + 3, max(chars, listChars) // a numbered list that repeats itself
@@ -221,10 +266,21 @@ func (c *Config) unlike(s sight, m moment, copies, chars float64) (float64, floa
 		return never, chars
 	case !s.counts && s.varied > 1+0.04*s.words: // numbers that change here and there are news
 		return never, chars
+	case s.short || s.plain < driftPlain:
+		return never, chars
 	case s.match == Masked:
 		return copies + 1, max(chars, maskedChars)
-	case s.short || s.quality < driftQuality || s.period >= driftLong && s.quality < driftLongQual:
+	case s.code > driftCode && s.quality < driftCodeQual:
+		return never, chars
+	case s.quality >= driftQuality && (s.period < driftLong || s.quality >= driftLongQual):
+		return copies + 1, max(chars, driftChars)
+	case s.quality < shuffleQual || s.plain < shufflePlain:
+		return never, chars
+	case s.news <= shuffleNews:
+	case s.missed <= ordinalMisses && s.news <= ordinalMisses: // twenty-first, twenty-second
+		return max(copies, ordinalCopies), max(chars, shuffleChars)
+	default:
 		return never, chars
 	}
-	return copies + 1, max(chars, driftChars)
+	return copies + 3, max(chars, shuffleChars) // the same few words change places
 }

@@ -50,7 +50,7 @@ func (s *slot) charSight() sight {
 	}
 	u := c.unit()
 	return sight{
-		match: Exact, kind: u.kind(12), ruler: u.ruler(), opaque: c.opaque(),
+		match: Exact, kind: u.kind(12), ruler: u.ruler(), fill: u.fill(), empty: u.blank == u.chars, opaque: c.opaque(),
 		period: float64(c.lag), copies: 1 + float64(c.run)/float64(c.lag), chars: float64(c.run + c.lag), quality: 1,
 	}
 }
@@ -167,11 +167,7 @@ func (s *slot) judgeWords(cfg *Config, dst []Event) []Event {
 	}
 	s.lookUp(m)
 	m.next = m.n + max(4, m.lag/4)
-	v, ok := s.wordSight(cfg)
-	if !ok || s.forChars(v) {
-		return dst
-	}
-	yes, conf := cfg.judge(v, live)
+	v, conf, yes := s.bestWords(cfg, live)
 	if !yes {
 		return dst
 	}
@@ -192,12 +188,33 @@ func (s *slot) forChars(v sight) bool {
 	return v.period < charsJudge || v.period <= maxLag && uint32(v.period) == s.chars.lag
 }
 
+// bestWords judges the period followed by words, and the looser one if need be, which then takes its place.
+func (s *slot) bestWords(cfg *Config, at moment) (v sight, conf float64, yes bool) {
+	w := &s.words
+	v, ok := s.wordSight(cfg, &w.main)
+	if ok && !s.forChars(v) && (at == live || w.main.miss <= 2) {
+		if yes, conf = cfg.judge(v, at); yes {
+			return v, conf, true
+		}
+	}
+	if w.loose.lag == 0 || s.loop.state != quiet || at != live && w.loose.miss > 2 {
+		return v, 0, false
+	}
+	if v, ok = s.wordSight(cfg, &w.loose); !ok {
+		return v, 0, false
+	}
+	if yes, conf = cfg.judge(v, at); yes {
+		w.main, w.loose, w.alt = w.loose, track{}, track{}
+		w.main.next = w.main.n
+	}
+	return v, conf, yes
+}
+
 // hashedChars stands for the length of a word that is known by its hash only.
 const hashedChars = 5
 
 // wordSight is what the followed words show; ok is false while it is far from any bar.
-func (s *slot) wordSight(cfg *Config) (v sight, ok bool) {
-	m := &s.words.main
+func (s *slot) wordSight(cfg *Config, m *track) (v sight, ok bool) {
 	length := float64(m.lastEnd - m.start)
 	if s.hashes {
 		length *= hashedChars
@@ -209,12 +226,14 @@ func (s *slot) wordSight(cfg *Config) (v sight, ok bool) {
 	v = sight{
 		kind: u.kind(4), period: float64(u.chars), copies: m.copies(), chars: length,
 		quality: float64(m.match) / float64(m.n), words: float64(m.lag), reading: u.sentence,
-		varied: float64(m.differ()) / (m.copies() - 1), plain: float64(u.plain+u.dense) / float64(max(1, u.chars)), counts: m.counts(), listed: m.listed*10 >= m.varied*9,
+		varied: float64(m.differ()) / (m.copies() - 1), text: float64(u.text()) / float64(max(1, u.chars)),
+		code:  float64(u.marks) / float64(max(1, u.chars)),
+		plain: float64(u.plain+u.dense) / float64(max(1, u.chars)), missed: float64(m.n-m.match) / (m.copies() - 1), news: float64(m.news) / (m.copies() - 1), counts: m.counts(), listed: m.listed*10 >= m.varied*9,
 	}
 	if s.hashes {
 		v.period *= hashedChars
 	} else {
-		v.short = u.plain*2 < u.plainWords*9 // 4.5 with the space after
+		v.short = u.plain < u.plainWords*4 // with the space after
 	}
 	switch {
 	case m.match < m.n || m.shifts > 0:
@@ -228,8 +247,12 @@ func (s *slot) wordSight(cfg *Config) (v sight, ok bool) {
 // finish judges what there is at the end of the channel's text.
 func (s *slot) finish(cfg *Config, how Finish, dst []Event) []Event {
 	l := &s.loop
+	slack := min(endSlack, uint32(l.found.Evidence.PeriodChars/4))
+	if l.state == byWords && l.broke > 0 && s.chars.n-l.broke <= slack {
+		l.state = broken
+	}
 	gone := l.state == byWords && s.words.main.miss > 2 ||
-		l.state == broken && s.chars.n-l.broke > min(endSlack, uint32(l.found.Evidence.PeriodChars/4))
+		l.state == broken && s.chars.n-l.broke > slack
 	if gone {
 		end := l.broke
 		if l.state == byWords {
@@ -246,10 +269,8 @@ func (s *slot) finish(cfg *Config, how Finish, dst []Event) []Event {
 	}
 	limit := how == FinishLimit || how == FinishRepetition
 	if l.state == byWords {
-		if v, ok := s.wordSight(cfg); ok {
-			if yes, _ := cfg.judge(v, m); !yes {
-				dst = s.close(cfg, m, s.chars.n, limit, dst) // the characters may know better
-			}
+		if _, _, yes := s.bestWords(cfg, m); !yes {
+			dst = s.close(cfg, m, s.chars.n, limit, dst) // the characters may know better
 		}
 	}
 	return s.close(cfg, m, s.chars.n, limit, dst)
@@ -266,6 +287,7 @@ func (s *slot) close(cfg *Config, m moment, end uint32, limit bool, dst []Event)
 	was := l.state
 	l.state, s.words.held = quiet, false
 	l.found.Open = false
+	defer func() { l.broke = 0 }()
 	switch {
 	case was == quiet && !yes:
 		return dst
@@ -308,7 +330,7 @@ func (s *slot) lastSight(cfg *Config, m moment) (v sight, chars bool) {
 			return v, true
 		}
 	}
-	if w, ok := s.wordSight(cfg); ok && s.words.main.miss <= 2 && !s.forChars(w) {
+	if w, _, yes := s.bestWords(cfg, m); yes {
 		return w, false
 	}
 	return v, true

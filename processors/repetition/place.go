@@ -3,7 +3,7 @@ package repetition
 import "math/bits"
 
 const (
-	chunkWindow = 4096 // characters whose chunk is known exactly
+	chunkWindow = 3072 // characters whose chunk is known exactly
 	jumpsKept   = 8
 )
 

@@ -17,8 +17,10 @@ type words struct {
 	n    uint32 // words so far
 	main track
 	alt  track // challenger: a period, or a later start, that fits better
-	held bool  // main is a raised loop and keeps its start
-	part part
+	// loose is a shorter period with misses that main was before a longer one took its place
+	loose track
+	held  bool // main is a raised loop and keeps its start
+	part  part
 
 	hash [wordRing]uint16            // masked hash 9 bits, class 3 bits, rest of the exact hash 4 bits
 	size [wordRing]uint8             // characters
@@ -50,14 +52,21 @@ func (p *part) mark(sym byte, bits uint8) {
 	p.masked = (p.masked ^ m) * fnvPrime
 }
 
+// letter makes a number of a word of one letter: "b." and "b)" stand in lists as "2." does.
+func (p *part) letter(sym, after byte) {
+	p.masked = 0
+	p.mark('0', isDigit)
+	p.mask, p.number, p.after = isDigit, uint32(sym), after
+}
+
 // hash of the word: 9 bits of the masked hash, 3 of class, 4 of the exact hash.
 func (p *part) hash() uint16 {
-	return uint16(p.masked*0x9e3779b1>>23)<<7 | classOf(p.mask, p.chars)<<4 | uint16(p.exact*0x9e3779b1>>28)
+	return uint16(p.masked*0x9e3779b1>>23)<<7 | classOf(p.mask)<<4 | uint16(p.exact*0x9e3779b1>>28)
 }
 
 // listed reports whether the word is a number as lists have them: "12. ", "12: ".
 func (p *part) listed() bool {
-	return p.mask&(isLetter|isCode) == 0 && (p.after == '.' || p.after == ':')
+	return p.mask&isLetter == 0 && (p.after == '.' || p.after == ':' || p.after == ')')
 }
 
 // same reports whether two words are equal but for digits and white space.
@@ -77,6 +86,7 @@ type track struct {
 	step    uint32 // 65536 / lag
 	lastEnd uint32 // place after the last matching word
 	chunk   int64  // that start lies in, -1 when not yet looked up
+	news    uint32 // words that miss and were not seen for a while, once there was a whole copy
 	spaced  uint32 // words without digits that match but for white space
 	varied  uint32 // words with digits that match but for these
 	steps   uint32 // of these, numbers one above the one before, or equal to it
@@ -163,29 +173,56 @@ func (w *words) push(h uint16, size uint8, now uint32, table *[tableSize]uint16)
 	w.n++
 	m := &w.main
 	if m.lag > 0 {
-		b := w.hash[(i-m.lag)&wordMask]
-		w.follow(m, h, b, now)
+		w.follow(m, i, now)
 		if m.match == m.n {
-			return // nothing better to look for
+			if m.copies() >= 3 {
+				w.loose = track{}
+			}
+			if w.loose.lag == 0 {
+				return // nothing better to look for
+			}
 		}
 	}
 	lag := w.seek(i, table)
-	if w.alt.lag > 0 {
-		if b := w.hash[(i-w.alt.lag)&wordMask]; same(h, b) {
-			w.follow(&w.alt, h, b, now)
-		} else {
-			w.alt = track{}
+	if a := &w.alt; a.lag > 0 {
+		if w.follow(a, i, now); a.miss > 0 {
+			*a = track{}
+		}
+	}
+	if l := &w.loose; l.lag > 0 {
+		w.follow(l, i, now)
+		l.shift(lag, now)
+		if l.lost() {
+			*l = track{}
 		}
 	}
 	w.choose(i, lag, now)
 }
 
-// follow compares the word just pushed with the one a track's lag before.
-func (w *words) follow(t *track, a, b uint16, now uint32) {
+// follow compares word i, just pushed, with the one a track's lag before.
+func (w *words) follow(t *track, i, now uint32) {
+	a, b := w.hash[i&wordMask], w.hash[(i-t.lag)&wordMask]
 	t.compare(a, b, now)
-	if a != b && same(a, b) {
+	if t.miss > 0 {
+		if t.n >= t.lag && !w.seen(a) {
+			t.news++
+		}
+		return
+	}
+	if a != b {
 		t.vary(w.part.number, w.part.mask&isDigit != 0, w.part.listed())
 	}
+}
+
+// seen reports whether the word just pushed is among those of the last three hundred or so.
+func (w *words) seen(h uint16) bool {
+	last := w.n - 1
+	for k := uint32(1); k <= min(last, 300); k++ {
+		if same(h, w.hash[(last-k)&wordMask]) {
+			return true
+		}
+	}
+	return false
 }
 
 // seek returns how many words ago the last three words were last seen; 0: not.
@@ -217,26 +254,49 @@ func (w *words) choose(i, lag, now uint32) {
 			w.begin(m, i, lag, now)
 		}
 		return
-	case lag > 0 && lag != m.lag && m.miss > 0 && near(lag, m.lag) && m.n*4 < m.lag*3 && !w.held:
-		w.begin(m, i, lag, now) // nothing lost
-	case lag > 0 && lag != m.lag && m.miss > 0 && near(lag, m.lag):
-		// the copy is longer or shorter than the one before: two of its last three words were no misses
-		m.match += min(m.miss, 2)
-		m.match = min(m.match, m.n)
-		m.lag, m.miss, m.step = lag, 0, 1<<16/lag
-		m.shifts++
-		m.lastEnd = now
-	case lag > 0 && a.lag == 0: // another period, or the same from here on without a miss
+	case m.moves(lag) && m.n*4 < m.lag*3 && !w.held: // nothing lost
+		w.begin(m, i, lag, now)
+		*a = track{}
+	case m.moves(lag):
+		m.shift(lag, now)
+	case lag > 0 && a.lag == 0 && m.match < m.n: // another period, or the same from here on without a miss
 		w.begin(a, i, lag, now)
 	}
-	if a.lag > 0 && m.match < m.n && !w.held && w.better() {
+	switch {
+	case a.lag > 0 && m.match < m.n && !w.held && w.better():
+		if a.lag > m.lag && m.n >= m.lag && m.match*4 >= m.n*3 && m.n > w.loose.n {
+			w.loose = *m // copies that are nearly equal may be the truer story
+		}
 		w.extend(a, i)
 		*m, *a = *a, track{}
+	case m.lost():
+		*m, *a = *a, track{}
+		if m.lag == 0 {
+			*m, w.loose = w.loose, track{}
+		}
+	}
+}
+
+// moves reports whether lag is that of a copy a little longer or shorter than the one before.
+func (t *track) moves(lag uint32) bool {
+	return lag > 0 && lag != t.lag && t.miss > 0 && near(lag, t.lag)
+}
+
+// shift takes another lag; two of the three words that match there were no misses.
+func (t *track) shift(lag, now uint32) {
+	if !t.moves(lag) {
 		return
 	}
-	if m.miss > 3+m.lag/4 || (m.n >= 8 && m.match*10 < m.n*6) {
-		*m, *a = *a, track{}
-	}
+	were := min(t.miss, 2)
+	t.match, t.exact = t.match+were, t.exact+were
+	t.lag, t.miss, t.step = lag, 0, 1<<16/lag
+	t.shifts++
+	t.lastEnd = now
+}
+
+// lost reports whether the text no longer follows the period.
+func (t *track) lost() bool {
+	return t.miss > 3+t.lag/4 || t.n >= 8 && t.match*10 < t.n*7
 }
 
 // better reports whether the challenger, which has no misses, should take main's place.
@@ -246,7 +306,7 @@ func (w *words) better() bool {
 	case a.lag == m.lag: // main's misses lie far back, or are most of what it had before
 		return a.n >= 12 && (a.n >= 4*a.lag || a.n >= 3*(m.n-min(m.n, a.n)))
 	case a.lag%m.lag == 0: // several copies as one: only when that is really another period
-		return a.n >= a.lag+m.lag
+		return a.n >= 2*a.lag
 	default:
 		return a.n >= m.lag+3 && a.n*2 >= a.lag
 	}
@@ -257,7 +317,7 @@ func near(a, b uint32) bool {
 	if a < b {
 		d = b - a
 	}
-	return d <= 2+b/4
+	return d <= 1+b/6
 }
 
 // begin follows a period whose last three words are known to match.
