@@ -67,7 +67,7 @@ func LoadCases(path string) ([]Case, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	var out []Case
 	sc := bufio.NewScanner(f)
 	sc.Buffer(nil, 4<<20)

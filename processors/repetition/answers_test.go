@@ -34,7 +34,7 @@ type verdict struct {
 func answers(t testing.TB) []answer {
 	f, err := os.Open("testdata/answers.jsonl.gz")
 	require.NoError(t, err)
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	z, err := gzip.NewReader(f)
 	require.NoError(t, err)
 	sc := bufio.NewScanner(z)

@@ -24,8 +24,8 @@ type chars struct {
 // table is shared by channels and by texts that fall on the same entry: it may be wrong.
 func hint(table *[tableSize]uint16, last8 uint64, n uint32) uint32 {
 	at := &table[last8*0x9e3779b97f4a7c15>>56]
-	lag := uint32(uint16(n) - *at)
-	*at = uint16(n)
+	lag := uint32(uint16(n) - *at) //nolint:gosec // low bits on purpose
+	*at = uint16(n)                //nolint:gosec // low bits on purpose
 	return lag
 }
 
@@ -34,11 +34,11 @@ func (c *chars) seek(lag uint32) bool {
 	if lag+gram > c.n {
 		return false
 	}
-	if c.ring[(c.n-1-lag)&charMask] != byte(c.last8) {
+	if c.ring[(c.n-1-lag)&charMask] != byte(c.last8) { //nolint:gosec // low bits on purpose
 		lag = 2 // two texts in turn that fall on the same entry
 	}
 	for i := range uint32(gram) {
-		if c.ring[(c.n-1-lag-i)&charMask] != byte(c.last8>>(8*i)) {
+		if c.ring[(c.n-1-lag-i)&charMask] != byte(c.last8>>(8*i)) { //nolint:gosec // low bits on purpose
 			return false
 		}
 	}

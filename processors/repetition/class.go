@@ -94,11 +94,11 @@ const (
 func fold(r rune, bits uint8) byte {
 	switch {
 	case bits&isWord != 0:
-		return symLetter + byte(uint32(r)*0x9e3779b1>>16*(256-symLetter)>>16)
+		return symLetter + byte(uint32(r)*0x9e3779b1>>16*(256-symLetter)>>16) //nolint:gosec // a hash
 	case bits&isCode != 0:
-		return symCode | byte(r)&7
+		return symCode | byte(r)&7 //nolint:gosec // a hash
 	default:
-		return symPunct + byte(r^r>>8)&0x1f // keeps the usual ones apart
+		return symPunct + byte(r^r>>8)&0x1f //nolint:gosec // a hash; keeps the usual ones apart
 	}
 }
 

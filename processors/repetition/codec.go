@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/fermata-io/fermata/processors/internal/flat"
+	"github.com/fermata-io/fermata/processors/flat"
 )
 
 const codecVersion = 1

@@ -67,7 +67,7 @@ func (d *Detector) slot(ch Channel, dst []Event) (*slot, []Event) {
 		dst = s.finish(d.cfg, FinishStop, dst)
 		d.channel[s.owner-1] = -1
 	}
-	*s = slot{owner: int8(ch) + 1, used: d.writes}
+	*s = slot{owner: int8(ch) + 1, used: d.writes} //nolint:gosec // low bits on purpose, or three channels
 	d.channel[ch] = int8(k)
 	return s, dst
 }
@@ -140,10 +140,10 @@ func (s *slot) write(d *Detector, text string, dst []Event) []Event {
 		p.chars++
 		// and where there are no spaces, its content decides
 		if bits&isDense != 0 {
-			if p.chars >= maxDense || uint16(c.last8)*0x9e37>>14 == 0 {
+			if p.chars >= maxDense || uint16(c.last8)*0x9e37>>14 == 0 { //nolint:gosec // low bits on purpose, or three channels
 				dst = s.endWord(d, dst)
 			}
-		} else if p.chars >= longWord && (p.chars >= maxWord || bits&isWord != 0 && uint32(c.last8)*0x9e3779b1>>29 == 0) {
+		} else if p.chars >= longWord && (p.chars >= maxWord || bits&isWord != 0 && uint32(c.last8)*0x9e3779b1>>29 == 0) { //nolint:gosec // low bits on purpose, or three channels
 			dst = s.endWord(d, dst)
 		}
 	}
@@ -183,7 +183,7 @@ func (d *Detector) Finish(how Finish, dst []Event) []Event {
 		s := &d.slots[i]
 		switch {
 		case s.owner == 0:
-		case Channel(s.owner-1) == d.lastChan:
+		case Channel(s.owner-1) == d.lastChan: //nolint:gosec // low bits on purpose, or three channels
 			dst = s.finish(d.cfg, how, dst)
 		default:
 			dst = s.finish(d.cfg, FinishStop, dst)

@@ -95,7 +95,7 @@ func (s *slot) raise(start uint32, chunk int64, v sight, hash uint64) {
 		period = v.words
 	}
 	s.loop.found = Finding{
-		Channel: Channel(s.owner - 1), Chunk: chunk, Open: true,
+		Channel: Channel(s.owner - 1), Chunk: chunk, Open: true, //nolint:gosec // small by construction
 		Evidence: Evidence{StartChar: int64(start), PeriodChars: int64(period + 0.5), UnitHash: Hash(hash), Words: s.hashes},
 	}
 }
@@ -149,7 +149,7 @@ func (s *slot) judgeWords(cfg *Config, dst []Event) []Event {
 	case broken:
 		if goesOn && m.miss == 0 && m.copies() > 2 {
 			l.state, s.words.held = byWords, true
-		} else if s.chars.n-l.broke > uint32(e.PeriodChars)+64 {
+		} else if s.chars.n-l.broke > uint32(e.PeriodChars)+64 { //nolint:gosec // small by construction
 			return s.close(cfg, stopped, l.broke, false, dst)
 		}
 		return dst
@@ -247,7 +247,7 @@ func (s *slot) wordSight(cfg *Config, m *track) (v sight, ok bool) {
 // finish judges what there is at the end of the channel's text.
 func (s *slot) finish(cfg *Config, how Finish, dst []Event) []Event {
 	l := &s.loop
-	slack := min(endSlack, uint32(l.found.Evidence.PeriodChars/4))
+	slack := min(endSlack, uint32(l.found.Evidence.PeriodChars/4)) //nolint:gosec // small by construction
 	if l.state == byWords && l.broke > 0 && s.chars.n-l.broke <= slack {
 		l.state = broken
 	}

@@ -28,7 +28,7 @@ func (p *places) chunk(n uint32, global int64) {
 		if p.nJump > 0 {
 			p.local++
 		}
-		p.jumps[p.nJump%jumpsKept] = jump{int32(p.local), int32(global)}
+		p.jumps[p.nJump%jumpsKept] = jump{int32(p.local), int32(global)} //nolint:gosec // chunk numbers are small
 		p.nJump++
 	} else {
 		p.local++

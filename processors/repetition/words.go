@@ -152,7 +152,7 @@ func (w *words) place(i, now uint32) uint32 {
 	for ; m < i; m++ {
 		at += uint32(w.size[m&wordMask])
 	}
-	return now - uint32(uint16(now-at))
+	return now - uint32(uint16(now-at)) //nolint:gosec // low bits on purpose
 }
 
 // oldest is the first word whose place is known.
@@ -167,7 +167,7 @@ func (w *words) oldest() uint32 {
 func (w *words) push(h uint16, size uint8, now uint32, table *[tableSize]uint16) {
 	i := w.n
 	if i%markStep == 0 {
-		w.mark[i/markStep&(wordRing/markStep-1)] = uint16(now - uint32(size))
+		w.mark[i/markStep&(wordRing/markStep-1)] = uint16(now - uint32(size)) //nolint:gosec // low bits on purpose
 	}
 	w.hash[i&wordMask], w.size[i&wordMask] = h, size
 	w.n++
@@ -233,8 +233,8 @@ func (w *words) seek(i uint32, table *[tableSize]uint16) uint32 {
 	a, b, c := w.hash[i&wordMask], w.hash[(i-1)&wordMask], w.hash[(i-2)&wordMask]
 	key := (uint32(a>>4)*0x9e3779b1 ^ uint32(b>>4)*0x85ebca6b ^ uint32(c>>4)*0xc2b2ae35) * 0x27d4eb2f
 	slot := &table[key>>24]
-	lag := uint32(uint16(i) - *slot)
-	*slot = uint16(i)
+	lag := uint32(uint16(i) - *slot) //nolint:gosec // low bits on purpose
+	*slot = uint16(i)                //nolint:gosec // low bits on purpose
 	if lag-1 >= maxSpan || lag+2 >= i {
 		return 0
 	}
@@ -373,15 +373,6 @@ func (w *words) unit(lag uint32) unit {
 	}
 	u.distinct = 16 // not known, and not needed: words are compared, not characters
 	return u
-}
-
-// period is the length of the last period in characters.
-func (w *words) period(lag uint32) uint32 {
-	p := uint32(0)
-	for i := w.n - lag; i != w.n; i++ {
-		p += uint32(w.size[i&wordMask])
-	}
-	return p
 }
 
 func (w *words) unitHash(t *track, key uint64) uint64 {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/fermata-io/fermata/internal/wire"
-	"github.com/fermata-io/fermata/processors/internal/flat"
+	"github.com/fermata-io/fermata/processors/flat"
 )
 
 const codecVersion = 1

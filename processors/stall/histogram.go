@@ -9,7 +9,7 @@ func log2q(us int64) int32 {
 		us = 1
 	}
 	n := bits.Len64(uint64(us)) - 1
-	return int32(n)<<8 | int32((uint64(us)<<8>>uint(n))&0xff)
+	return int32(n)<<8 | int32((uint64(us)<<8>>uint(n))&0xff) //nolint:gosec // below 64
 }
 
 // exp2q is the inverse of log2q.

@@ -149,7 +149,7 @@ func (s *slow) faster(t *Tracker, y, k int32, atUS int64, dst []Event) []Event {
 	pace := before / max(1, s.fastChunk)
 	slowQ := s.baseQ
 	t.pace.reset()
-	for range min(s.fastN, int32(t.cfg.SlowMinGaps)) { // the new baseline
+	for range min(s.fastN, int32(t.cfg.SlowMinGaps)) { //nolint:gosec // small; the new baseline
 		t.pace.add(log2q(base), t.cfg.Memory)
 	}
 	if before < t.cfg.SlowMinDuration.Microseconds() || pace < slowPaceUS || base < 1000 ||

@@ -182,7 +182,7 @@ func (t *Tracker) keepCold(g int64, q int32) {
 	if g < t.cfg.Hitch.Microseconds() || int(t.coldN) == len(t.cold) {
 		return
 	}
-	t.cold[t.coldN] = coldGap{startUS: t.lastUS, gapUS: uint32(min(g, 1<<32-1)), paceQ: q, chunk: int32(t.n)}
+	t.cold[t.coldN] = coldGap{startUS: t.lastUS, gapUS: uint32(min(g, 1<<32-1)), paceQ: q, chunk: int32(t.n)} //nolint:gosec // capped
 	t.coldN++
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/fermata-io/fermata/processors/internal/flat"
+	"github.com/fermata-io/fermata/processors/flat"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
