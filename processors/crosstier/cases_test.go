@@ -299,11 +299,21 @@ func TestConflicts(t *testing.T) {
 		require.Equal(t, []string{"id_conflict"}, kinds(fs))
 		require.EqualValues(t, 2, numbers(t, &fs[0])["streams"])
 	})
-	q := join(all["K02"].Play("", base), "r1")
-	require.Empty(t, derive(q))
-	q.Client.ReceivedAt = base + 4_300_000
-	fs := derive(q)
-	require.Equal(t, []string{"clock_conflict"}, kinds(fs))
-	require.InDelta(t, 167.67*3600e6, numbers(t, &fs[0])["behind_us"], 1e6)
-	require.Equal(t, base, fs[0].StartedAt, "not shown last week")
+}
+
+// A page whose clock stood still for a week tells durations that hold, and is not shown last week.
+func TestPageClockStoodStill(t *testing.T) {
+	q := join(allCases(t)["K02"].Play("", base), "r1")
+	require.Empty(t, derive(q), "no clock is known that tells")
+	behind := func() {
+		fs := derive(q)
+		require.Equal(t, []string{"clock_conflict"}, kinds(fs))
+		require.InDelta(t, 167.67*3600e6, numbers(t, &fs[0])["behind_us"], 1e6)
+		require.Equal(t, base, fs[0].StartedAt)
+	}
+	q.Clock = &crosstier.Clock{OffsetUS: -603_612_000_000 + 90_000, UncertaintyUS: 90_000}
+	behind()
+	q.Clock, q.Server = nil, nil
+	q.Client.ClockNow, q.Client.WallNow = wire.Some(q.Client.Submit.V+4_300_000), base+4_300_000
+	behind()
 }

@@ -91,11 +91,8 @@ func (v *view) pageClock() {
 		if d := c.WallNow - (c.TimeOrigin + c.ClockNow.V); abs(d) > stepUS {
 			behind, ev["rule"] = d, "page_clock_and_wall_clock_differ"
 		}
-	} else if c.ReceivedAt != 0 {
-		at := c.ClockNow.Or(max(c.Done.V, v.origin))
-		if d := c.ReceivedAt - (c.TimeOrigin + at); abs(d) > dayUS {
-			behind, ev["rule"] = d, "page_clock_and_receipt_differ"
-		}
+	} else if k := v.r.Clock; k != nil && abs(k.OffsetUS) > dayUS {
+		behind, ev["rule"] = -k.OffsetUS, "page_clock_and_server_differ"
 	}
 	if behind == 0 {
 		return

@@ -264,8 +264,8 @@ func (v *view) startedAt(tier wire.Tier) int64 {
 			return r.Relay.StartedAt - v.sent
 		case r.Gateway != nil:
 			return r.Gateway.ReceivedAt - v.sent
-		case c.ReceivedAt != 0 && (c.TimeOrigin == 0 || abs(c.ReceivedAt-page) > dayUS):
-			return c.ReceivedAt
+		case c.WallNow != 0 && c.ClockNow.OK:
+			return c.WallNow - (c.ClockNow.V - v.origin) // the page's own clock may have stood still
 		}
 		return page
 	}

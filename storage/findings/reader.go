@@ -1,11 +1,13 @@
 package findings
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -83,8 +85,8 @@ func Shown(rows []Row) []Finding {
 	return out
 }
 
-// List returns a page of findings, the latest first.
-func (r *Reader) List(ctx context.Context, f Filter) (*Page, error) {
+// normal fills in the defaults of a filter and reports what can't be answered.
+func (f Filter) normal() (Filter, error) {
 	if f.Tenant == "" {
 		f.Tenant = wire.DefaultTenant
 	}
@@ -92,40 +94,106 @@ func (r *Reader) List(ctx context.Context, f Filter) (*Page, error) {
 		f.Limit = 100
 	}
 	if f.Limit < 0 || f.Limit > MaxLimit {
-		return nil, fmt.Errorf("%w: limit is %d; want 1 to %d", ErrBadFilter, f.Limit, MaxLimit)
+		return f, fmt.Errorf("%w: limit is %d; want 1 to %d", ErrBadFilter, f.Limit, MaxLimit)
 	}
 	if !f.Since.IsZero() && !f.Until.IsZero() && !f.Since.Before(f.Until) {
-		return nil, fmt.Errorf("%w: since is not before until", ErrBadFilter)
+		return f, fmt.Errorf("%w: since is not before until", ErrBadFilter)
 	}
-	since, until := int64(0), int64(1<<53)
-	if !f.Since.IsZero() {
-		since = f.Since.UnixMicro()
+	return f, nil
+}
+
+// place is where a page begins: everything before (at, id).
+type place struct {
+	at int64
+	id string
+}
+
+// last is beyond every instant, about the year 2255.
+const last = int64(1) << 53
+
+func (f Filter) place() (place, error) {
+	if f.Cursor == "" {
+		return place{at: last}, nil
 	}
-	if !f.Until.IsZero() {
-		until = f.Until.UnixMicro()
-	}
-	beforeAt, beforeID := int64(1<<53), ""
-	if f.Cursor != "" {
-		var err error
-		if beforeAt, beforeID, err = parseCursor(f.Cursor); err != nil {
-			return nil, err
-		}
-	}
-	rows, err := r.rows(settings(ctx, "list"), listSQL,
-		clickhouse.Named("tenant", f.Tenant), clickhouse.Named("request_id", f.RequestID), clickhouse.Named("kind", f.Kind),
-		clickhouse.Named("since", since), clickhouse.Named("until", until),
-		clickhouse.Named("before_at", beforeAt), clickhouse.Named("before_id", beforeID), clickhouse.Named("limit", f.Limit+1))
+	at, id, err := parseCursor(f.Cursor)
+	return place{at, id}, err
+}
+
+// reaches are the windows that are tried one after the other when no start is asked for.
+var reaches = [...]time.Duration{time.Hour, 24 * time.Hour, 30 * 24 * time.Hour}
+
+// List returns a page of findings, the latest first. Without Since it looks back as far as it takes to fill the page.
+func (r *Reader) List(ctx context.Context, f Filter) (*Page, error) {
+	f, err := f.normal()
 	if err != nil {
 		return nil, err
 	}
-	found := Shown(rows)
-	p := &Page{Findings: found}
-	if len(found) > f.Limit {
-		p.Findings = found[:f.Limit]
-		last := p.Findings[f.Limit-1]
-		p.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(last.StartedAt+last.StartUS, 10) + "." + last.ID))
+	before, err := f.place()
+	if err != nil {
+		return nil, err
 	}
-	return p, nil
+	until := last
+	if !f.Until.IsZero() {
+		until = f.Until.UnixMicro()
+	}
+	if !f.Since.IsZero() {
+		return r.list(ctx, f, f.Since.UnixMicro(), until, before)
+	}
+	if f.RequestID == "" {
+		from := min(until, before.at, time.Now().UnixMicro())
+		for _, d := range reaches {
+			p, err := r.list(ctx, f, from-d.Microseconds(), until, before)
+			if err != nil || p.NextCursor != "" {
+				return p, err
+			}
+		}
+	}
+	return r.list(ctx, f, 0, until, before)
+}
+
+func (r *Reader) list(ctx context.Context, f Filter, since, until int64, before place) (*Page, error) {
+	rows, err := r.rows(settings(ctx, "list"), listSQL,
+		clickhouse.Named("tenant", f.Tenant), clickhouse.Named("request_id", f.RequestID), clickhouse.Named("kind", f.Kind),
+		clickhouse.Named("since", since), clickhouse.Named("until", until),
+		clickhouse.Named("before_at", before.at), clickhouse.Named("before_id", before.id), clickhouse.Named("limit", f.Limit+1))
+	if err != nil {
+		return nil, err
+	}
+	return cut(Shown(rows), f.Limit), nil
+}
+
+// cut makes a page of the findings that come first.
+func cut(found []Finding, limit int) *Page {
+	p := &Page{Findings: found}
+	if len(found) > limit {
+		p.Findings = found[:limit]
+		end := p.Findings[limit-1]
+		p.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(end.At(), 10) + "." + end.ID))
+	}
+	return p
+}
+
+// Select returns the page of all that List would return of it. all is in any order.
+func Select(all []Finding, f Filter) (*Page, error) {
+	f, err := f.normal()
+	if err != nil {
+		return nil, err
+	}
+	before, err := f.place()
+	if err != nil {
+		return nil, err
+	}
+	out := []Finding{}
+	for i := range all {
+		x := &all[i]
+		at := x.At()
+		if (f.Kind == "" || x.Kind == f.Kind) && (f.Since.IsZero() || at >= f.Since.UnixMicro()) && (f.Until.IsZero() || at < f.Until.UnixMicro()) &&
+			(at < before.at || at == before.at && x.ID < before.id) {
+			out = append(out, *x)
+		}
+	}
+	slices.SortFunc(out, func(a, b Finding) int { return -cmp.Or(cmp.Compare(a.At(), b.At()), cmp.Compare(a.ID, b.ID)) })
+	return cut(out, f.Limit), nil
 }
 
 func parseCursor(s string) (at int64, id string, err error) {

@@ -160,4 +160,23 @@ func TestPages(t *testing.T) {
 	}
 	require.Len(t, seen, len(all))
 	require.Equal(t, 14, pages)
+
+	// A page cut from findings in memory is the same page.
+	whole := list(t, r, findings.Filter{Limit: findings.MaxLimit})
+	rng.Shuffle(len(whole), func(i, j int) { whole[i], whole[j] = whole[j], whole[i] })
+	for _, f := range []findings.Filter{{}, {Limit: 7}, {Kind: "loop"}, {Since: time.UnixMicro(began + 3_000_000), Until: time.UnixMicro(began + 5_000_000)}} {
+		want, err := r.List(t.Context(), f)
+		require.NoError(t, err)
+		got, err := findings.Select(whole, f)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+		f.Cursor = want.NextCursor
+		if f.Cursor != "" {
+			want, err = r.List(t.Context(), f)
+			require.NoError(t, err)
+			got, err = findings.Select(whole, f)
+			require.NoError(t, err)
+			require.Equal(t, want, got)
+		}
+	}
 }

@@ -93,6 +93,9 @@ type Finding struct {
 	QueryType   string          `json:"query_type"`
 }
 
+// At is the instant the finding began, µs since the Unix epoch.
+func (f *Finding) At() int64 { return f.StartedAt + f.StartUS }
+
 // Target is who served the request.
 type Target struct {
 	Provider     string `json:"provider"`
@@ -122,6 +125,22 @@ func (r *Row) Finding() Finding {
 	}
 	if f.QueryType == "" {
 		f.QueryType = "other"
+	}
+	return f
+}
+
+// ToWire returns the finding as it was when it was stored.
+func (r *Row) ToWire() wire.Finding {
+	f := wire.Finding{
+		ID: r.ID, Kind: wire.FindingKind(r.Kind), Grade: r.Grade, Tenant: r.Tenant, RequestID: r.RequestID, Tier: wire.Tier(r.Tier),
+		Attempt: uint32(r.Attempt), Emitter: r.Emitter, StartedAt: int64(r.StartedAt), Channel: r.Channel, StartUS: r.StartUS,
+		DurationUS: r.DurationUS, Open: r.Open, Severity: r.Severity, Attribution: r.Attribution, Confidence: float64(r.Confidence) / 1000,
+		Evidence: json.RawMessage(r.Evidence), Withdrawn: r.Withdrawn, Revision: int64(r.Version), //nolint:gosec // was int64
+		Target:    wire.Target{Provider: r.Provider, Deployment: r.Deployment, Model: r.Model, ModelVersion: r.ModelVersion},
+		QueryType: r.QueryType,
+	}
+	if r.Chunk.OK {
+		f.Chunk = wire.Some(int64(r.Chunk.V))
 	}
 	return f
 }
