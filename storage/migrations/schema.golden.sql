@@ -207,6 +207,26 @@ ORDER BY (tenant, toStartOfHour(received_at), request_id, emitter, received_at)
 SETTINGS index_granularity = 8192
 COMMENT 'Requests as gateways handled them, one row for each record as delivered';
 
+CREATE TABLE icl_minute
+(
+    `tenant` LowCardinality(String) COMMENT 'Tenant',
+    `minute` DateTime('UTC') COMMENT 'Minute in which the streams started' CODEC(Delta(4), ZSTD(1)),
+    `provider` LowCardinality(String) COMMENT 'Provider of the target',
+    `deployment` LowCardinality(String) COMMENT 'Deployment of the target',
+    `model` LowCardinality(String) COMMENT 'Model of the target',
+    `model_version` LowCardinality(String) COMMENT 'Version of the model',
+    `generation` DateTime64(6, 'UTC') COMMENT 'When the minute was computed; the greatest of a minute holds' CODEC(Delta(8), ZSTD(1)),
+    `streams` UInt64 COMMENT 'Attempts with a server stream' CODEC(T64, ZSTD(1)),
+    `chunks` UInt64 COMMENT 'Content-bearing chunks' CODEC(T64, ZSTD(1)),
+    `max_gap_us` UInt32 COMMENT 'Longest gap, µs' CODEC(T64, ZSTD(1)),
+    `icl` AggregateFunction(quantilesDDArray(0.005, 0.5, 0.9, 0.95, 0.99), Array(UInt32)) COMMENT 'Sketch of all gaps, µs, relative error 0.5 %' CODEC(ZSTD(1))
+)
+ENGINE = ReplacingMergeTree(generation)
+PARTITION BY toYYYYMM(minute)
+ORDER BY (tenant, minute, provider, deployment, model, model_version)
+SETTINGS index_granularity = 8192
+COMMENT 'Inter-chunk latency by target and minute';
+
 CREATE VIEW joined_requests
 AS WITH
     segment AS
@@ -687,6 +707,7 @@ CREATE TABLE streams
     `ttfa_us` Nullable(UInt64) ALIAS if(start_unknown OR (seq > 0), NULL, first_answer_us) COMMENT 'TTFA of a whole stream, µs; NULL likewise',
     `arrived_on` Date DEFAULT today() COMMENT 'Day of arrival, for retention' CODEC(ZSTD(1)),
     `inserted_at` DateTime DEFAULT now() COMMENT 'Arrival in the table' CODEC(Delta(4), ZSTD(1)),
+    `icl_us` Array(UInt32) ALIAS if(n_content = n_chunks, gaps_us, CAST(arrayPopFront(arrayDifference(arrayFilter((t, i) -> ((empty(kind_runs) OR ((arrayFlatten(arrayMap(r -> arrayWithConstant(bitShiftRight(r, 4), bitAnd(r, 15)), kind_runs))[i]) <= 3)) AND (empty(bytes) OR ((bytes[i]) > 0) OR (notEmpty(tokens) AND ((tokens[i]) > 0)))), arrayCumSum(arrayPushFront(gaps_us, 0)), range(1, n_chunks + 1)))), 'Array(UInt32)')) COMMENT 'ICL: gaps between consecutive content-bearing chunks of the row, µs',
     INDEX request_id_bloom request_id TYPE bloom_filter(0.001) GRANULARITY 1,
     INDEX inserted_at_minmax inserted_at TYPE minmax GRANULARITY 1
 )

@@ -1,0 +1,159 @@
+package rollups
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+var (
+	//go:embed queries/dirty.sql
+	dirtySQL string
+	//go:embed queries/icl_refresh.sql
+	iclRefreshSQL string
+	//go:embed queries/icl_by_model.sql
+	iclByModelSQL string
+)
+
+const (
+	// maxMinutes bounds the minutes that one statement computes anew, and so its memory.
+	maxMinutes = 30
+	// maxModels bounds the rows of an answer.
+	maxModels = 1000
+)
+
+// Store keeps and reads the rollups. It is safe for concurrent use, but two processes that refresh at once do
+// the work twice.
+type Store struct {
+	conn driver.Conn
+	now  func() time.Time
+}
+
+// New returns a Store that works through conn, whose default database holds the tables.
+func New(conn driver.Conn) *Store { return &Store{conn: conn, now: time.Now} }
+
+func limited(ctx context.Context, name string, readonly int) context.Context {
+	return clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{
+		"max_execution_time": 60, "max_memory_usage": int64(1 << 30), "log_comment": "fermata." + name, "readonly": readonly,
+	}))
+}
+
+const (
+	secondForm = "2006-01-02 15:04:05"
+	microForm  = "2006-01-02 15:04:05.000000"
+)
+
+type minute struct {
+	tenant string
+	at     time.Time
+}
+
+// Refresh computes anew every minute that got a record at or after since and has not been computed after that,
+// and returns how many minutes those were. Calling it again without new records does nothing but compute the
+// minutes of the current second again.
+func (s *Store) Refresh(ctx context.Context, since time.Time) (int, error) {
+	done := map[minute]bool{}
+	for {
+		dirty, err := s.dirty(ctx, since)
+		if err != nil {
+			return len(done), err
+		}
+		var todo []minute
+		for _, m := range dirty {
+			if !done[m] {
+				done[m] = true
+				todo = append(todo, m)
+			}
+		}
+		if len(todo) == 0 {
+			return len(done), nil
+		}
+		for len(todo) > 0 {
+			n := min(len(todo), maxMinutes)
+			if err := s.compute(ctx, todo[:n]); err != nil {
+				return len(done), err
+			}
+			todo = todo[n:]
+		}
+	}
+}
+
+func (s *Store) dirty(ctx context.Context, since time.Time) ([]minute, error) {
+	const most = 10_000
+	rs, err := s.conn.Query(limited(ctx, "rollup_dirty", 2), dirtySQL,
+		clickhouse.Named("since", since.UTC().Format(secondForm)), clickhouse.Named("limit", uint32(most)))
+	if err != nil {
+		return nil, fmt.Errorf("find minutes to compute: %w", err)
+	}
+	defer func() { _ = rs.Close() }() // its error is that of Err
+	var out []minute
+	for rs.Next() {
+		var m minute
+		if err := rs.Scan(&m.tenant, &m.at); err != nil {
+			return nil, fmt.Errorf("find minutes to compute: %w", err)
+		}
+		m.at = m.at.UTC()
+		out = append(out, m)
+	}
+	if err := rs.Err(); err != nil {
+		return nil, fmt.Errorf("find minutes to compute: %w", err)
+	}
+	return out, nil
+}
+
+// compute replaces minutes, which ascend.
+func (s *Store) compute(ctx context.Context, ms []minute) error {
+	tenants, minutes := make([]string, len(ms)), make([]uint32, len(ms))
+	for i, m := range ms {
+		tenants[i], minutes[i] = m.tenant, uint32(m.at.Unix()) //nolint:gosec // until 2106
+	}
+	err := s.conn.Exec(limited(ctx, "rollup_icl", 0), iclRefreshSQL,
+		clickhouse.Named("first", ms[0].at.Format(microForm)), clickhouse.Named("last", ms[len(ms)-1].at.Format(microForm)),
+		clickhouse.Named("tenants", tenants), clickhouse.Named("minutes", minutes),
+		clickhouse.Named("generation", s.now().UTC().Format(microForm)))
+	if err != nil {
+		return fmt.Errorf("compute minutes: %w", err)
+	}
+	return nil
+}
+
+// ICL is the inter-chunk latency of one model's streams that started in a window. Quantiles are in µs, within
+// 0.5 % of the exact ones.
+type ICL struct {
+	Model              string
+	Streams            uint64 // attempts with a server stream
+	Chunks             uint64 // content-bearing
+	MaxGapUS           uint32
+	P50, P90, P95, P99 float64
+}
+
+// ICLByModel returns the inter-chunk latency by model of the whole minutes in [since, until).
+func (s *Store) ICLByModel(ctx context.Context, tenant string, since, until time.Time) ([]ICL, error) {
+	rs, err := s.conn.Query(limited(ctx, "icl_by_model", 2), iclByModelSQL,
+		clickhouse.Named("tenant", tenant), clickhouse.Named("since", since.UTC().Format(secondForm)),
+		clickhouse.Named("until", until.UTC().Format(secondForm)), clickhouse.Named("limit", uint32(maxModels)))
+	if err != nil {
+		return nil, fmt.Errorf("query icl_by_model: %w", err)
+	}
+	defer func() { _ = rs.Close() }() // its error is that of Err
+	var out []ICL
+	for rs.Next() {
+		var r ICL
+		var q []float64
+		if err := rs.Scan(&r.Model, &r.Streams, &r.Chunks, &r.MaxGapUS, &q); err != nil {
+			return nil, fmt.Errorf("query icl_by_model: %w", err)
+		}
+		if len(q) == 4 {
+			r.P50, r.P90, r.P95, r.P99 = q[0], q[1], q[2], q[3]
+		}
+		out = append(out, r)
+	}
+	if err := rs.Err(); err != nil {
+		return nil, fmt.Errorf("query icl_by_model: %w", err)
+	}
+	return out, nil
+}
