@@ -14,7 +14,7 @@ GOLANGCI_VERSION    := v2.15.0
 GOFUMPT_VERSION     := v0.12.0
 GOVULNCHECK_VERSION := v1.9.0
 
-.PHONY: help build engine up test test-race test-short bench lint fmt generate check-generated vuln e2e-llm clean
+.PHONY: help build engine up test test-race test-short bench lint fmt generate check-generated vuln e2e-llm sdk-test sdk-ci clean
 
 help: ## show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -71,6 +71,18 @@ $(TOOLS)/gofumpt:
 	GOBIN=$(TOOLS) $(GO) install mvdan.cc/gofumpt@$(GOFUMPT_VERSION)
 $(TOOLS)/govulncheck:
 	GOBIN=$(TOOLS) $(GO) install golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION)
+
+sdk-js/node_modules: sdk-js/package-lock.json
+	$(NPM) ci --prefix sdk-js --no-audit --no-fund --loglevel=error
+	@touch $@
+
+sdk-test: sdk-js/node_modules ## unit tests of the browser SDK
+	$(NPM) --prefix sdk-js test
+
+sdk-ci: sdk-js/node_modules ## everything of the browser SDK: lint, unit tests, sizes, Chromium, audit
+	$(NPM) --prefix sdk-js test
+	$(NPM) --prefix sdk-js run e2e
+	$(NPM) --prefix sdk-js audit --audit-level=moderate
 
 clean: ## remove what was built (not the engine cache)
 	rm -rf bin

@@ -2,6 +2,8 @@ module github.com/fermata-io/fermata
 
 go 1.26.0
 
+ignore ./sdk-js
+
 require (
 	github.com/ClickHouse/ch-go v0.75.0
 	github.com/ClickHouse/clickhouse-go/v2 v2.51.0
