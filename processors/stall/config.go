@@ -15,7 +15,7 @@ type Config struct {
 	Ratio float64
 	// MinGaps is how many gaps make a baseline; default 3.
 	MinGaps int
-	// MergeChunks is how many ordinary gaps may lie between two stalls of one episode; default 4.
+	// MergeChunks is how many ordinary gaps may lie between two stalls of one episode; default 32.
 	MergeChunks int
 	// SlowFactor is the fall of pace that makes a slow episode; default 4.
 	SlowFactor float64
@@ -31,7 +31,7 @@ type Config struct {
 func NewDefaultConfig() Config {
 	return Config{
 		Hitch: 300 * time.Millisecond, Stall: time.Second, Freeze: 5 * time.Second, Ratio: 5,
-		MinGaps: 3, MergeChunks: 4,
+		MinGaps: 3, MergeChunks: 32,
 		SlowFactor: 4, SlowMinDuration: time.Second, SlowMinGaps: 12,
 		Memory: 4096,
 	}

@@ -16,6 +16,8 @@
 // the last chunk of a tool call (a tool runs); hidden time; a gap explained by many tokens in the chunk that
 // ends it. Keep-alives, role, usage and error chunks are signs of life and never progress.
 //
+// Gaps below 1 ms are left out of it all: such chunks came out together.
+//
 // The median is kept as a histogram of quarter octaves (an eighth of an octave off at worst, 2 % as a rule), so that memory and work
 // are constant, and its counts are halved at Memory gaps, so that it follows a stream that changes for good.
 //

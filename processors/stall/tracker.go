@@ -6,6 +6,10 @@ import (
 	"github.com/fermata-io/fermata/internal/wire"
 )
 
+// burstUS is the gap below which chunks came out together: speculative decoding, one write of a proxy. Such
+// gaps say nothing about the pace, and would make any pause look long beside them.
+const burstUS = 1000
+
 // coldGaps is how many early gaps are judged again when the baseline is better known.
 const coldGaps = 8
 
@@ -135,6 +139,9 @@ func (t *Tracker) gap(c Chunk, dst []Event) []Event {
 	g := max(0, c.AtUS-t.lastUS-hidden)
 	if t.lastKind == wire.KindTool && c.Kind != wire.KindTool {
 		return t.ordinary(g, dst) // a tool ran: neither a stall nor part of the baseline
+	}
+	if g < burstUS {
+		return t.ordinary(g, dst) // came with the chunk before
 	}
 	tokens := max(1, int64(c.Tokens))
 	q := log2q(g / tokens)

@@ -75,6 +75,30 @@ func TestSlowBeginning(t *testing.T) {
 	require.InDelta(t, 6_000_000, f.list[0].DurationUS, 100_000)
 }
 
+// TestBurstsAreNoStalls: eight tokens at a time, each 400 ms, is slow and even. A pause with a catch-up is a
+// stall all the same.
+func TestBurstsAreNoStalls(t *testing.T) {
+	var gaps []gap
+	for range 40 {
+		gaps = append(gaps, gap{400_000, 1})
+		gaps = append(gaps, repeat(20, 7)...)
+	}
+	f, _ := playGaps(gaps)
+	require.Empty(t, f.list)
+	f, _ = playGaps(concat(repeat(30_000, 50), repeat(3_000_000, 1), repeat(10, 99), repeat(30_000, 50)))
+	require.Len(t, f.list, 1)
+	require.EqualValues(t, 51, f.list[0].Chunk)
+	// a short flow between equal pauses: one finding
+	gaps = repeat(20_000, 50)
+	for range 12 {
+		gaps = append(gaps, repeat(5_000, 9)...)
+		gaps = append(gaps, gap{600_000, 1})
+	}
+	f, _ = playGaps(gaps)
+	require.Len(t, f.list, 1)
+	require.EqualValues(t, 12, f.list[0].Evidence.Gaps)
+}
+
 func TestFlushAtTheEndIsNoSlowBeginning(t *testing.T) {
 	f, _ := playGaps(concat(repeat(60_000, 200), repeat(100, 50)))
 	require.Empty(t, f.list)
