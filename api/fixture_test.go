@@ -18,7 +18,7 @@ import (
 func full() *requests.Request {
 	r := &requests.Request{}
 	fill(reflect.ValueOf(r).Elem())
-	r.Findings = []json.RawMessage{json.RawMessage(`{"kind":"stall"}`)}
+	r.Findings = []json.RawMessage{json.RawMessage(`{"kind":"stall"}`)} // replaced by what is stored and derived
 	return r
 }
 
@@ -118,8 +118,10 @@ func TestParametersAreTheContracts(t *testing.T) {
 		list:    func(context.Context, requests.Filter) (*requests.Page, error) { return &requests.Page{}, nil },
 		request: func(context.Context, string, string) (*requests.Request, error) { return bare(), nil },
 	})
-	values := map[string]string{"since": "2h", "until": "1h", "limit": "5", "state": "failed", "query_type": "other"}
-	for path, target := range map[string]string{"/v1/requests": "/v1/requests", "/v1/requests/{request_id}": "/v1/requests/x"} {
+	values := map[string]string{"since": "2h", "until": "1h", "limit": "5", "state": "failed", "query_type": "other", "kind": "stall", "cursor": "MS5h"}
+	for path, target := range map[string]string{
+		"/v1/requests": "/v1/requests", "/v1/requests/{request_id}": "/v1/requests/x", "/v1/findings": "/v1/findings",
+	} {
 		for _, p := range doc.Paths.Value(path).Get.Parameters {
 			if p.Value.In != "query" {
 				continue

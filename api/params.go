@@ -34,6 +34,7 @@ const maxQuery = 8 << 10
 // another question.
 var parameters = map[string][]string{
 	"/v1/requests/:request_id": {"tenant"},
+	"/v1/findings":             {"tenant", "request_id", "kind", "since", "until", "limit", "cursor"},
 	"/v1/requests": {
 		"tenant", "since", "until", "model", "deployment", "provider", "app", "query_type", "state", "limit", "cursor",
 	},

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/fermata-io/fermata/storage/clickhouse"
+	"github.com/fermata-io/fermata/storage/findings"
 	"github.com/fermata-io/fermata/storage/requests"
 )
 
@@ -38,7 +39,9 @@ func problemOf(err error) (p Problem, fault bool) {
 	case errors.As(err, &pe):
 		return badRequest(pe.parameter, pe.reason), false
 	case errors.Is(err, requests.ErrBadFilter):
-		return badFilter(err), false
+		return badFilter(err, requests.ErrBadFilter), false
+	case errors.Is(err, findings.ErrBadFilter):
+		return badFilter(err, findings.ErrBadFilter), false
 	case errors.Is(err, requests.ErrNotFound):
 		return problem(http.StatusNotFound, "no request with this id is known in this tenant; one just sent appears within seconds"), false
 	case errors.Is(err, context.DeadlineExceeded):
@@ -66,8 +69,8 @@ func badRequest(parameter, reason string) Problem {
 }
 
 // badFilter names the parameter with which storage's reason begins.
-func badFilter(err error) Problem {
-	_, text, _ := strings.Cut(err.Error(), requests.ErrBadFilter.Error()+": ")
+func badFilter(err, sentinel error) Problem {
+	_, text, _ := strings.Cut(err.Error(), sentinel.Error()+": ")
 	name, reason, _ := strings.Cut(text, " ")
 	if !slices.Contains(parameters["/v1/requests"], name) {
 		return badRequest("query", "can't be answered")

@@ -10,10 +10,68 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/fermata-io/fermata/storage/findings"
 	"github.com/fermata-io/fermata/storage/requests"
 	"github.com/gin-gonic/gin"
 	"github.com/oapi-codegen/runtime"
 )
+
+// Defines values for FindingKind.
+const (
+	Buffering     FindingKind = "buffering"
+	CancelWaste   FindingKind = "cancel_waste"
+	ClockConflict FindingKind = "clock_conflict"
+	DeadStream    FindingKind = "dead_stream"
+	IdConflict    FindingKind = "id_conflict"
+	IdleDrop      FindingKind = "idle_drop"
+	Loop          FindingKind = "loop"
+	PerceivedGap  FindingKind = "perceived_gap"
+	RenderLag     FindingKind = "render_lag"
+	Retraction    FindingKind = "retraction"
+	SemanticGap   FindingKind = "semantic_gap"
+	SlowEpisode   FindingKind = "slow_episode"
+	SlowStart     FindingKind = "slow_start"
+	Stall         FindingKind = "stall"
+	TextureShift  FindingKind = "texture_shift"
+)
+
+// Valid indicates whether the value is a known member of the FindingKind enum.
+func (e FindingKind) Valid() bool {
+	switch e {
+	case Buffering:
+		return true
+	case CancelWaste:
+		return true
+	case ClockConflict:
+		return true
+	case DeadStream:
+		return true
+	case IdConflict:
+		return true
+	case IdleDrop:
+		return true
+	case Loop:
+		return true
+	case PerceivedGap:
+		return true
+	case RenderLag:
+		return true
+	case Retraction:
+		return true
+	case SemanticGap:
+		return true
+	case SlowEpisode:
+		return true
+	case SlowStart:
+		return true
+	case Stall:
+		return true
+	case TextureShift:
+		return true
+	default:
+		return false
+	}
+}
 
 // Defines values for HealthStatus.
 const (
@@ -69,6 +127,12 @@ type Check struct {
 	TookUs *int64  `json:"took_us,omitempty"`
 }
 
+// FindingKind defines model for FindingKind.
+type FindingKind string
+
+// FindingList defines model for FindingList.
+type FindingList = findings.Page
+
 // Health defines model for Health.
 type Health struct {
 	Checks []Check      `json:"checks"`
@@ -118,6 +182,31 @@ type NotFound = Problem
 
 // Unavailable RFC 9457 problem
 type Unavailable = Problem
+
+// ListFindingsParams defines parameters for ListFindings.
+type ListFindingsParams struct {
+	// Tenant Default `default`
+	Tenant *Tenant `form:"tenant,omitempty" json:"tenant,omitempty"`
+
+	// RequestId Only findings of this request, or of the one that has this alias
+	RequestId *string `form:"request_id,omitempty" json:"request_id,omitempty"`
+
+	// Kind Only findings of this kind
+	Kind *FindingKind `form:"kind,omitempty" json:"kind,omitempty"`
+
+	// Since Only findings that began then or later: RFC 3339, microseconds since 1970, or a duration before now (`15m`, `24h`, `7d`).
+	// Default: as far back as it takes.
+	Since *string `form:"since,omitempty" json:"since,omitempty"`
+
+	// Until Only findings that began before; same forms as `since`. Default no end.
+	Until *string `form:"until,omitempty" json:"until,omitempty"`
+
+	// Limit Most findings in one answer
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor `next_cursor` of the answer before
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
 
 // ListRequestsParams defines parameters for ListRequests.
 type ListRequestsParams struct {
@@ -173,6 +262,9 @@ type ServerInterface interface {
 	// GetReady ClickHouse answers and its schema is new enough
 	// (GET /readyz)
 	GetReady(c *gin.Context)
+	// ListFindings What went wrong, latest first
+	// (GET /v1/findings)
+	ListFindings(c *gin.Context, params ListFindingsParams)
 	// ListRequests Requests of a window, newest first, without chunks
 	// (GET /v1/requests)
 	ListRequests(c *gin.Context, params ListRequestsParams)
@@ -214,6 +306,81 @@ func (siw *ServerInterfaceWrapper) GetReady(c *gin.Context) {
 	}
 
 	siw.Handler.GetReady(c)
+}
+
+// ListFindings operation middleware
+func (siw *ServerInterfaceWrapper) ListFindings(c *gin.Context) {
+
+	var err error
+	_ = err
+
+	// Parameter object where we will unmarshal all parameters from the context
+	var params ListFindingsParams
+
+	// ------------- Optional query parameter "tenant" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "tenant", c.Request.URL.Query(), &params.Tenant, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter tenant: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "request_id" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "request_id", c.Request.URL.Query(), &params.RequestId, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter request_id: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "kind" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "kind", c.Request.URL.Query(), &params.Kind, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter kind: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "since" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "since", c.Request.URL.Query(), &params.Since, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter since: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "until" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "until", c.Request.URL.Query(), &params.Until, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter until: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "limit" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "limit", c.Request.URL.Query(), &params.Limit, runtime.BindQueryParameterOptions{Type: "integer", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter limit: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	// ------------- Optional query parameter "cursor" -------------
+
+	err = runtime.BindQueryParameterWithOptions("form", true, false, "cursor", c.Request.URL.Query(), &params.Cursor, runtime.BindQueryParameterOptions{Type: "string", Format: ""})
+	if err != nil {
+		siw.ErrorHandler(c, fmt.Errorf("Invalid format for parameter cursor: %w", err), http.StatusBadRequest)
+		return
+	}
+
+	for _, middleware := range siw.HandlerMiddlewares {
+		middleware(c)
+		if c.IsAborted() {
+			return
+		}
+	}
+
+	siw.Handler.ListFindings(c, params)
 }
 
 // ListRequests operation middleware
@@ -388,6 +555,7 @@ func RegisterHandlersWithOptions(router gin.IRouter, si ServerInterface, options
 
 	router.GET(options.BaseURL+"/v1/requests/:request_id", wrapper.GetRequest)
 	router.GET(options.BaseURL+"/v1/requests", wrapper.ListRequests)
+	router.GET(options.BaseURL+"/v1/findings", wrapper.ListFindings)
 	router.GET(options.BaseURL+"/healthz", wrapper.GetHealth)
 	router.GET(options.BaseURL+"/readyz", wrapper.GetReady)
 }
@@ -465,6 +633,79 @@ func (response GetReady503JSONResponse) VisitGetReadyResponse(w http.ResponseWri
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if response.Headers.RetryAfter != nil {
+		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
+	}
+	w.WriteHeader(503)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListFindingsRequestObject struct {
+	Params ListFindingsParams
+}
+
+type ListFindingsResponseObject interface {
+	VisitListFindingsResponse(w http.ResponseWriter) error
+}
+
+type ListFindings200JSONResponse FindingList
+
+func (response ListFindings200JSONResponse) VisitListFindingsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(200)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListFindings400ApplicationProblemPlusJSONResponse struct {
+	BadRequestApplicationProblemPlusJSONResponse
+}
+
+func (response ListFindings400ApplicationProblemPlusJSONResponse) VisitListFindingsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(400)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListFindings500ApplicationProblemPlusJSONResponse struct {
+	InternalApplicationProblemPlusJSONResponse
+}
+
+func (response ListFindings500ApplicationProblemPlusJSONResponse) VisitListFindingsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(500)
+	_, err := buf.WriteTo(w)
+	return err
+}
+
+type ListFindings503ApplicationProblemPlusJSONResponse struct {
+	UnavailableApplicationProblemPlusJSONResponse
+}
+
+func (response ListFindings503ApplicationProblemPlusJSONResponse) VisitListFindingsResponse(w http.ResponseWriter) error {
+
+	var buf bytes.Buffer
+	if err := json.NewEncoder(&buf).Encode(response.Body); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
 	if response.Headers.RetryAfter != nil {
 		w.Header().Set("Retry-After", fmt.Sprint(*response.Headers.RetryAfter))
 	}
@@ -644,6 +885,9 @@ type StrictServerInterface interface {
 	// GetReady ClickHouse answers and its schema is new enough
 	// (GET /readyz)
 	GetReady(ctx context.Context, request GetReadyRequestObject) (GetReadyResponseObject, error)
+	// ListFindings What went wrong, latest first
+	// (GET /v1/findings)
+	ListFindings(ctx context.Context, request ListFindingsRequestObject) (ListFindingsResponseObject, error)
 	// ListRequests Requests of a window, newest first, without chunks
 	// (GET /v1/requests)
 	ListRequests(ctx context.Context, request ListRequestsRequestObject) (ListRequestsResponseObject, error)
@@ -750,6 +994,32 @@ func (sh *strictHandler) GetReady(ctx *gin.Context) {
 		sh.options.HandlerErrorFunc(ctx, err)
 	} else if validResponse, ok := response.(GetReadyResponseObject); ok {
 		if err := validResponse.VisitGetReadyResponse(ctx.Writer); err != nil {
+			sh.options.ResponseErrorHandlerFunc(ctx, err)
+		}
+	} else if response != nil {
+		sh.options.ResponseErrorHandlerFunc(ctx, fmt.Errorf("unexpected response type: %T", response))
+	}
+}
+
+// ListFindings operation middleware
+func (sh *strictHandler) ListFindings(ctx *gin.Context, params ListFindingsParams) {
+	var request ListFindingsRequestObject
+
+	request.Params = params
+
+	handler := func(ctx *gin.Context, request interface{}) (interface{}, error) {
+		return sh.ssi.ListFindings(ctx, request.(ListFindingsRequestObject))
+	}
+	for _, middleware := range sh.middlewares {
+		handler = middleware(handler, "ListFindings")
+	}
+
+	response, err := handler(ctx, request)
+
+	if err != nil {
+		sh.options.HandlerErrorFunc(ctx, err)
+	} else if validResponse, ok := response.(ListFindingsResponseObject); ok {
+		if err := validResponse.VisitListFindingsResponse(ctx.Writer); err != nil {
 			sh.options.ResponseErrorHandlerFunc(ctx, err)
 		}
 	} else if response != nil {

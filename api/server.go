@@ -19,6 +19,8 @@ import (
 type Options struct {
 	// Requests answers /v1/requests. Required.
 	Requests requests.Reader
+	// Findings answers /v1/findings and adds to requests what is stored of their streams. Default: a store without any.
+	Findings FindingsReader
 	// Ready are the checks behind /readyz, in the order in which they are shown.
 	Ready []ReadyCheck
 	// QueryTimeout bounds one query. Default 30 s.
@@ -61,6 +63,9 @@ func New(opt Options) *Server {
 	}
 	if s.now == nil {
 		s.now = time.Now
+	}
+	if s.opt.Findings == nil {
+		s.opt.Findings = noFindings{}
 	}
 	if s.opt.QueryTimeout <= 0 {
 		s.opt.QueryTimeout = 30 * time.Second
@@ -161,6 +166,9 @@ func (s *Server) GetRequest(ctx context.Context, r GetRequestRequestObject) (Get
 	}
 	req, err := s.opt.Requests.Request(ctx, tenant, r.RequestId)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.addFindings(ctx, req); err != nil {
 		return nil, err
 	}
 	return GetRequest200JSONResponse(*req), nil

@@ -15,6 +15,7 @@ import (
 	"github.com/fermata-io/fermata/api"
 	"github.com/fermata-io/fermata/internal/ingest"
 	"github.com/fermata-io/fermata/storage/clickhouse"
+	"github.com/fermata-io/fermata/storage/findings"
 	"github.com/fermata-io/fermata/storage/migrations"
 	"github.com/fermata-io/fermata/storage/requests"
 )
@@ -46,6 +47,7 @@ func (e *Extension) Start(ctx context.Context, host component.Host) error {
 	schema := schemaCheck{cfg: e.cfg.ClickHouse}
 	a := api.New(api.Options{
 		Requests: requests.New(conn, limits),
+		Findings: findings.NewReader(conn),
 		Ready: []api.ReadyCheck{
 			{Name: "clickhouse", Check: func(ctx context.Context) (string, error) { return "answers", clickhouse.Ping(ctx, conn) }},
 			{Name: "schema", Check: schema.check},
