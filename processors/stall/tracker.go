@@ -10,6 +10,9 @@ import (
 // gaps say nothing about the pace, and would make any pause look long beside them.
 const burstUS = 1000
 
+// burstMost is the number of chunks after which a stream without a longer gap counts as that fast.
+const burstMost = 256
+
 // coldGaps is how many early gaps are judged again when the baseline is better known.
 const coldGaps = 8
 
@@ -140,8 +143,11 @@ func (t *Tracker) gap(c Chunk, dst []Event) []Event {
 	if t.lastKind == wire.KindTool && c.Kind != wire.KindTool {
 		return t.ordinary(g, dst) // a tool ran: neither a stall nor part of the baseline
 	}
-	if g < burstUS {
-		return t.ordinary(g, dst) // came with the chunk before
+	if g < burstUS { // came with the chunk before
+		if t.n >= burstMost && int(t.pace.n) < t.cfg.MinGaps { // no: a stream as fast as that
+			t.pace.add(log2q(burstUS), t.cfg.Memory)
+		}
+		return t.ordinary(g, dst)
 	}
 	tokens := max(1, int64(c.Tokens))
 	q := log2q(g / tokens)

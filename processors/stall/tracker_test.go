@@ -88,6 +88,9 @@ func TestBurstsAreNoStalls(t *testing.T) {
 	f, _ = playGaps(concat(repeat(30_000, 50), repeat(3_000_000, 1), repeat(10, 99), repeat(30_000, 50)))
 	require.Len(t, f.list, 1)
 	require.EqualValues(t, 51, f.list[0].Chunk)
+	// an engine that needs half a millisecond a token
+	f, _ = playGaps(concat(repeat(500, 400), repeat(700_000, 1), repeat(500, 50)))
+	require.Len(t, f.list, 1)
 	// a short flow between equal pauses: one finding
 	gaps = repeat(20_000, 50)
 	for range 12 {
@@ -292,7 +295,7 @@ func lowerMedian(g []gap) int64 {
 func TestMedianStaysNear(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 2))
-		gaps := noisy(r, float64(rapid.Int64Range(200, 3_000_000).Draw(t, "base")), 0.2, rapid.IntRange(8, 500).Draw(t, "n"))
+		gaps := noisy(r, float64(rapid.Int64Range(3_000, 3_000_000).Draw(t, "base")), 0.2, rapid.IntRange(8, 500).Draw(t, "n"))
 		_, tr := playGaps(gaps)
 		want := float64(lowerMedian(gaps))
 		require.InEpsilon(t, want, float64(tr.MedianUS()), 0.2)
