@@ -72,6 +72,9 @@ $(TOOLS)/gofumpt:
 $(TOOLS)/govulncheck:
 	GOBIN=$(TOOLS) $(GO) install golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION)
 
+e2e-llm: build ## a real small LLM behind the tap, the real openai client in front (fetches 100 MB once)
+	test/e2e-llm/run.sh
+
 sdk-js/node_modules: sdk-js/package-lock.json
 	$(NPM) ci --prefix sdk-js --no-audit --no-fund --loglevel=error
 	@touch $@
