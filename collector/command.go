@@ -41,7 +41,7 @@ func newRootCommand() *cobra.Command {
 	}
 	cli.Strict(root)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newUpCommand(), newCollectorCommand(), newMigrateCommand(), requestcmd.New(), requestcmd.NewList(), replaycmd.New())
+	root.AddCommand(newUpCommand(), newCollectorCommand(), newMigrateCommand(), requestcmd.New(), requestcmd.NewList(), requestcmd.NewFindings(), replaycmd.New())
 	return root
 }
 

@@ -90,12 +90,22 @@ func (a *API) Request(ctx context.Context, tenant, id string) ([]byte, error) {
 
 // Requests returns the body of GET /v1/requests; empty values of q are left out.
 func (a *API) Requests(ctx context.Context, q url.Values) ([]byte, error) {
+	return a.get(ctx, "/v1/requests", given(q))
+}
+
+// Findings returns the body of GET /v1/findings; empty values of q are left out.
+func (a *API) Findings(ctx context.Context, q url.Values) ([]byte, error) {
+	return a.get(ctx, "/v1/findings", given(q))
+}
+
+// given takes empty values out of q.
+func given(q url.Values) url.Values {
 	for k, v := range q {
 		if len(v) == 0 || v[0] == "" {
 			q.Del(k)
 		}
 	}
-	return a.get(ctx, "/v1/requests", q)
+	return q
 }
 
 func (a *API) get(ctx context.Context, path string, q url.Values) ([]byte, error) {

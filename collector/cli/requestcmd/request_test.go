@@ -21,6 +21,7 @@ import (
 	"github.com/fermata-io/fermata/collector/cli"
 	"github.com/fermata-io/fermata/collector/cli/client"
 	"github.com/fermata-io/fermata/collector/cli/requestcmd"
+	"github.com/fermata-io/fermata/storage/findings"
 	"github.com/fermata-io/fermata/storage/requests"
 )
 
@@ -186,3 +187,39 @@ func TestRequests(t *testing.T) {
 	_, err = run(t, requestcmd.NewList(), "extra")
 	require.Equal(t, cli.CodeUsage, cli.ExitCode(err))
 }
+
+func TestFindings(t *testing.T) {
+	page := findings.Page{NextCursor: "abc", Findings: []findings.Finding{
+		{
+			Kind: "stall", Grade: ptr("freeze"), RequestID: "r-1\x1b[31m", Tier: "server", Chunk: ptr(int64(381)), StartUS: 4_000_000, DurationUS: 7_400_000,
+			Severity: "critical", Attribution: "engine", Confidence: 0.97, StartedAt: 1_795_966_385_000_000,
+		},
+		{Kind: "loop", RequestID: "r-2", Tier: "server", DurationUS: 900_000, Open: true, Severity: "warning", Attribution: "engine", Confidence: 0.9},
+	}}
+	want, err := json.Marshal(&page)
+	require.NoError(t, err)
+	var asked string
+	url := server(t, func(w http.ResponseWriter, r *http.Request) {
+		asked = r.URL.String()
+		_, _ = w.Write(want)
+	})
+	out, err := run(t, requestcmd.NewFindings(), "--api", url, "--json", "--request", "r-1", "--kind", "stall", "--since", "2h")
+	require.NoError(t, err)
+	require.Equal(t, string(want), out, "exactly the API's answer")
+	require.Equal(t, "/v1/findings?kind=stall&limit=50&request_id=r-1&since=2h", asked)
+
+	out, err = run(t, requestcmd.NewFindings(), "--api", url, "--width", "100")
+	require.NoError(t, err)
+	require.Contains(t, out, "stall freeze")
+	require.Contains(t, out, "7.40 s")
+	require.Contains(t, out, "> 900 ms")
+	require.Contains(t, out, "--cursor abc")
+	require.NotContains(t, out, "\x1b")
+
+	want = []byte(`{"findings":[],"next_cursor":""}`)
+	out, err = run(t, requestcmd.NewFindings(), "--api", url)
+	require.NoError(t, err)
+	require.Equal(t, "no findings\n", out)
+}
+
+func ptr[T any](v T) *T { return &v }

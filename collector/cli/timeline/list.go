@@ -10,35 +10,39 @@ import (
 	"github.com/fermata-io/fermata/storage/requests"
 )
 
-// listColumn is a column of the list; the list drops those with the highest drop first when it is too wide.
-type listColumn struct {
+// listColumn is a column of a list; the list drops those with the highest drop first when it is too wide.
+type listColumn[T any] struct {
 	title string
 	drop  int
 	right bool
-	value func(p *painter, s *requests.Summary) string
+	value func(p *painter, row *T) string
+	style func(p *painter, row *T) style // nil: plain
 }
 
-var listColumns = []listColumn{
-	{"started (UTC)", 3, false, func(_ *painter, s *requests.Summary) string {
+var listColumns = []listColumn[requests.Summary]{
+	{title: "started (UTC)", drop: 3, value: func(_ *painter, s *requests.Summary) string {
 		return time.UnixMicro(s.StartedAt).UTC().Format("01-02 15:04:05")
 	}},
-	{"request", 0, false, func(p *painter, s *requests.Summary) string { return p.clip(clean(s.RequestID), 40) }},
-	{"state", 0, false, func(p *painter, s *requests.Summary) string {
+	{title: "request", drop: 0, right: false, value: func(p *painter, s *requests.Summary) string { return p.clip(clean(s.RequestID), 40) }},
+	{title: "state", drop: 0, right: false, value: func(p *painter, s *requests.Summary) string {
 		m, _ := stateMark(p, s.State)
 		return string(m) + " " + clean(string(s.State))
+	}, style: func(p *painter, s *requests.Summary) style {
+		_, st := stateMark(p, s.State)
+		return st
 	}},
-	{"model", 5, false, func(p *painter, s *requests.Summary) string { return p.clip(str(s.Target.Model), 24) }},
-	{"TTFT", 0, true, func(p *painter, s *requests.Summary) string { return p.opt(s.TTFTUS) }},
-	{"longest gap", 0, true, func(p *painter, s *requests.Summary) string { return p.opt(s.MaxGapUS) }},
-	{"end", 2, true, func(p *painter, s *requests.Summary) string { return p.opt(s.EndUS) }},
-	{"tokens", 4, true, func(p *painter, s *requests.Summary) string {
+	{title: "model", drop: 5, right: false, value: func(p *painter, s *requests.Summary) string { return p.clip(str(s.Target.Model), 24) }},
+	{title: "TTFT", drop: 0, right: true, value: func(p *painter, s *requests.Summary) string { return p.opt(s.TTFTUS) }},
+	{title: "longest gap", drop: 0, right: true, value: func(p *painter, s *requests.Summary) string { return p.opt(s.MaxGapUS) }},
+	{title: "end", drop: 2, right: true, value: func(p *painter, s *requests.Summary) string { return p.opt(s.EndUS) }},
+	{title: "tokens", drop: 4, right: true, value: func(p *painter, s *requests.Summary) string {
 		if s.Tokens == nil {
 			return p.dash
 		}
 		return strconv.FormatInt(*s.Tokens, 10)
 	}},
-	{"felt TTFT", 1, true, func(p *painter, s *requests.Summary) string { return p.opt(s.PerceivedTTFTUS) }},
-	{"tiers", 6, false, func(_ *painter, s *requests.Summary) string {
+	{title: "felt TTFT", drop: 1, right: true, value: func(p *painter, s *requests.Summary) string { return p.opt(s.PerceivedTTFTUS) }},
+	{title: "tiers", drop: 6, right: false, value: func(_ *painter, s *requests.Summary) string {
 		out := ""
 		for _, t := range []struct {
 			has  bool
@@ -59,12 +63,28 @@ func RenderList(w io.Writer, page *requests.Page, o Options) error {
 		_, err := io.WriteString(w, "no requests in this window; widen it with --since 24h\n")
 		return err
 	}
-	cols := append([]listColumn(nil), listColumns...)
+	renderRows(p, listColumns, page.Requests)
+	return p.finish(w, page.NextCursor)
+}
+
+// finish writes what was painted, and how to get the next page.
+func (p *painter) finish(w io.Writer, next string) error {
+	if next != "" {
+		p.put(dim, "more: --cursor "+clean(next))
+		p.nl()
+	}
+	_, err := io.WriteString(w, p.String())
+	return err
+}
+
+// renderRows writes a table that fits the painter's width.
+func renderRows[T any](p *painter, all []listColumn[T], rows []T) {
+	cols := append([]listColumn[T](nil), all...)
 	widths := func() (total int, w []int) {
 		for _, c := range cols {
 			most := uniseg.StringWidth(c.title)
-			for i := range page.Requests {
-				most = max(most, uniseg.StringWidth(c.value(p, &page.Requests[i])))
+			for i := range rows {
+				most = max(most, uniseg.StringWidth(c.value(p, &rows[i])))
 			}
 			w = append(w, most)
 			total += most + 2
@@ -85,7 +105,7 @@ func RenderList(w io.Writer, page *requests.Page, o Options) error {
 		cols = append(cols[:worst], cols[worst+1:]...)
 		total, wide = widths()
 	}
-	line := func(value func(c listColumn) (string, style)) {
+	line := func(value func(c listColumn[T]) (string, style)) {
 		for i, c := range cols {
 			v, s := value(c)
 			if i > 0 {
@@ -98,21 +118,13 @@ func RenderList(w io.Writer, page *requests.Page, o Options) error {
 		}
 		p.nl()
 	}
-	line(func(c listColumn) (string, style) { return c.title, dim })
-	for i := range page.Requests {
-		r := &page.Requests[i]
-		line(func(c listColumn) (string, style) {
-			s := plain
-			if c.title == "state" {
-				_, s = stateMark(p, r.State)
+	line(func(c listColumn[T]) (string, style) { return c.title, dim })
+	for i := range rows {
+		line(func(c listColumn[T]) (string, style) {
+			if c.style == nil {
+				return c.value(p, &rows[i]), plain
 			}
-			return c.value(p, r), s
+			return c.value(p, &rows[i]), c.style(p, &rows[i])
 		})
 	}
-	if page.NextCursor != "" {
-		p.put(dim, "more: --cursor "+clean(page.NextCursor))
-		p.nl()
-	}
-	_, err := io.WriteString(w, p.String())
-	return err
 }
