@@ -210,7 +210,7 @@ func (f *frames) json(v any) {
 }
 
 func (f *frames) flush() {
-	_, _ = f.w.Write(f.buf) // a client that has gone is seen by wait
+	_, _ = f.w.Write(f.buf) //nolint:gosec // JSON, not a page; a client that has gone is seen by wait
 	_ = f.ctl.Flush()
 }
 

@@ -267,7 +267,7 @@ func (p *Parser) chunkTokens(c *choice, idx uint16, completion wire.Opt[int64], 
 }
 
 func clampU32(n int64) uint32 {
-	return uint32(min(max(n, 0), math.MaxUint32)) //nolint:gosec // bounded
+	return uint32(min(max(n, 0), math.MaxUint32))
 }
 
 // logprobs sums the log-probabilities of the tokens sent with a choice and counts them. The count is exact

@@ -189,7 +189,8 @@ func (a *aside) fetch() error {
 	case a.cur.raw:
 		a.emit(a.cur.b, a.cur.end, a.cur.at)
 	case a.framed && a.cur.end:
-		a.rest = append(a.cur.b, syncTail...)
+		a.cur.b = append(a.cur.b, syncTail...)
+		a.rest = a.cur.b
 		a.tail = true
 	default:
 		a.rest = a.cur.b

@@ -49,8 +49,16 @@ func to(url string) func(*tap.Config) {
 	return func(c *tap.Config) { c.Upstreams = map[string]tap.Upstream{tap.DefaultUpstream: {URL: url}} }
 }
 
+// reply is an answer whose body is closed when the test ends.
+type reply struct {
+	StatusCode int
+	Header     http.Header
+	Trailer    http.Header // filled behind the body
+	Body       io.Reader
+}
+
 // post sends a request with an id.
-func post(t testing.TB, url, id, body string, header ...string) *http.Response {
+func post(t testing.TB, url, id, body string, header ...string) reply {
 	t.Helper()
 	req, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
 	require.NoError(t, err)
@@ -64,7 +72,7 @@ func post(t testing.TB, url, id, body string, header ...string) *http.Response {
 	res, err := http.DefaultClient.Do(req)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = res.Body.Close() })
-	return res
+	return reply{StatusCode: res.StatusCode, Header: res.Header, Trailer: res.Trailer, Body: res.Body}
 }
 
 const sayHi = `{"choices":[{"index":0,"delta":{"content":"Hi €"}}]}`

@@ -265,7 +265,7 @@ func TestIdsAreMadeAndCarriedBack(t *testing.T) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = io.WriteString(w, "data: [DONE]\n\n")
 	}))
-	ask := func(id string) (*http.Response, wire.Stream) {
+	ask := func(id string) (reply, wire.Stream) {
 		res := post(t, b.url+"/v1/chat/completions", id, `{}`)
 		_, err := io.Copy(io.Discard, res.Body)
 		require.NoError(t, err)

@@ -116,7 +116,7 @@ func (f *frames) read(b []byte, payload func(f *frames, b []byte, end bool)) {
 		if uint64(n) > f.left {
 			n = int(f.left) //nolint:gosec // below len(b)
 		}
-		f.left -= uint64(n) //nolint:gosec // at most left
+		f.left -= uint64(n)
 		payload(f, b[:n], f.left == 0 && f.fin)
 		b = b[n:]
 	}
