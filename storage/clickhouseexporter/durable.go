@@ -19,10 +19,13 @@ import (
 //   - At start it deletes the items that were being sent when the process died, and only then puts them back at the end
 //     of the queue. A process that dies in between, or a disk that is full by then, loses them. durable holds such
 //     deletions back until every item is back in the queue, and refuses to start when one could not be put back.
-//   - When it can't note that it took an item (a full disk), it gives the item up and deletes it. durable lets it read the
-//     item all the same: what is not noted is merely read again after a crash.
+//   - When it can't note that it took an item (a full disk), it gives the item up and deletes it. durable does not note it
+//     at all, which spares a write: an item that is there was not sent, and is read again after a crash.
 //   - When an item can't be read it deletes it. durable keeps it.
 //   - When a deletion fails it forgets it. durable repeats it with the next write.
+//
+// It also keeps the queue's small record of itself apart from the items: file storage is a B+tree whose leaves hold up to
+// four keys, so that each change of the record would rewrite up to three items of megabytes beside it.
 //
 // It stands between the queue and the storage extension, and hands on everything else unchanged.
 type durable struct {
@@ -81,11 +84,30 @@ func (e *guardExtension) GetClient(ctx context.Context, kind component.Kind, id 
 	if err != nil {
 		return nil, err
 	}
+	if err := setSpacers(ctx, c); err != nil {
+		return nil, errors.Join(fmt.Errorf("sending_queue: %w", err), c.Close(ctx))
+	}
 	g := &guardClient{Client: c, log: e.host.log, starting: true, unread: map[string]bool{}}
 	e.host.mu.Lock()
 	e.host.clients = append(e.host.clients, g)
 	e.host.mu.Unlock()
 	return g, nil
+}
+
+// spacers sort between the items, whose keys are numbers, and the queue's record of itself, "qmv0": with three of them a
+// leaf never holds both.
+var spacers = []string{"q-1", "q-2", "q-3"}
+
+func setSpacers(ctx context.Context, c storage.Client) error {
+	last, err := c.Get(ctx, spacers[len(spacers)-1])
+	if err != nil || len(last) > 0 {
+		return err
+	}
+	ops := make([]*storage.Operation, len(spacers))
+	for i, key := range spacers {
+		ops[i] = storage.SetOperation(key, []byte{0})
+	}
+	return c.Batch(ctx, ops...)
 }
 
 // mostOwed bounds the deletions that are remembered; beyond it an item stays in the file, which costs space only.
@@ -122,6 +144,9 @@ func (g *guardClient) Batch(ctx context.Context, ops ...*storage.Operation) erro
 			}
 		}
 	}
+	if len(gets) > 0 {
+		sets = nil // the taking of an item
+	}
 	ops = slices.Concat(gets, sets, deletes)
 	if g.starting && len(deletes) > 0 {
 		g.owe(deletes)
@@ -144,12 +169,9 @@ func (g *guardClient) Batch(ctx context.Context, ops ...*storage.Operation) erro
 		return nil
 	case g.starting && len(sets) > 0:
 		g.failed = err
-	case len(gets) > 0 && len(sets) > 0:
-		g.log.Warn("the queue's storage can't be written; records are sent on all the same", zap.Error(err))
-		if err = g.Client.Batch(ctx, gets...); err != nil {
-			for _, op := range gets {
-				g.unread[op.Key] = true
-			}
+	case len(gets) > 0:
+		for _, op := range gets {
+			g.unread[op.Key] = true
 		}
 	case len(deletes) > 0:
 		g.owe(deletes)

@@ -82,7 +82,7 @@ func runOurs(ctx context.Context, conn driver.Conn, cfg clickhouse.Config, queue
 	}
 }
 
-const callers = 16
+const callers = 64
 
 func post(ctx context.Context, consume consumer.Logs, messages [][]byte) error {
 	var next atomic.Int64
