@@ -10,17 +10,17 @@ import (
 	"github.com/fermata-io/fermata/internal/wire"
 	"github.com/fermata-io/fermata/storage/clients"
 	"github.com/fermata-io/fermata/storage/enginetest"
-	"github.com/fermata-io/fermata/storage/internal/schematest"
-	"github.com/fermata-io/fermata/storage/internal/wiretest"
+	"github.com/fermata-io/fermata/storage/storagetest"
+	"github.com/fermata-io/fermata/storage/storagetest/wiretest"
 )
 
 func TestMain(m *testing.M) { enginetest.Main(m) }
 
-func TestRowIsTheTable(t *testing.T) { schematest.Columns(t, schematest.New(t), clients.Table) }
+func TestRowIsTheTable(t *testing.T) { storagetest.Columns(t, storagetest.New(t), clients.Table) }
 
 // What goes in comes out: record → row → engine → row → record.
 func TestRoundTripThroughTheEngine(t *testing.T) {
-	db := schematest.New(t)
+	db := storagetest.New(t)
 	const records = 400
 	draw := rapid.Custom(wiretest.Client)
 	want := make([]wire.Client, records)
@@ -34,7 +34,7 @@ func TestRoundTripThroughTheEngine(t *testing.T) {
 	require.Equal(t, records, batch.Len())
 	db.Insert(t, batch)
 	got := map[string]wire.Client{}
-	for _, row := range schematest.All(t, db, clients.Table, "1") {
+	for _, row := range storagetest.All(t, db, clients.Table, "1") {
 		got[row.RequestID] = row.ToWire()
 	}
 	require.Len(t, got, records)

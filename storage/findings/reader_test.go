@@ -12,12 +12,12 @@ import (
 	"github.com/fermata-io/fermata/internal/wire"
 	"github.com/fermata-io/fermata/storage/enginetest"
 	"github.com/fermata-io/fermata/storage/findings"
-	"github.com/fermata-io/fermata/storage/internal/schematest"
+	"github.com/fermata-io/fermata/storage/storagetest"
 )
 
 func TestMain(m *testing.M) { enginetest.Main(m) }
 
-func TestRowIsTheTable(t *testing.T) { schematest.Columns(t, schematest.New(t), findings.Table) }
+func TestRowIsTheTable(t *testing.T) { storagetest.Columns(t, storagetest.New(t), findings.Table) }
 
 const began = int64(1_780_000_000_000_000)
 
@@ -33,7 +33,7 @@ func stall(request string, s int64) wire.Finding {
 	return f
 }
 
-func insert(t *testing.T, db *schematest.DB, fs ...wire.Finding) {
+func insert(t *testing.T, db *storagetest.DB, fs ...wire.Finding) {
 	t.Helper()
 	b := findings.Table.NewBatch()
 	for i := range fs {
@@ -51,7 +51,7 @@ func list(t *testing.T, r *findings.Reader, f findings.Filter) []findings.Findin
 }
 
 func TestFindingComesBack(t *testing.T) {
-	db := schematest.New(t)
+	db := storagetest.New(t)
 	r := findings.NewReader(db.Conn)
 	require.Empty(t, list(t, r, findings.Filter{}))
 	f := stall("a", 0)
@@ -68,7 +68,7 @@ func TestFindingComesBack(t *testing.T) {
 
 // The state with the greatest revision holds, however often and in whatever order the states arrive.
 func TestStatesOfOneFinding(t *testing.T) {
-	db := schematest.New(t)
+	db := storagetest.New(t)
 	r := findings.NewReader(db.Conn)
 	open := stall("a", 0)
 	longer, closed, withdrawn := open, open, open
@@ -100,7 +100,7 @@ func TestStatesOfOneFinding(t *testing.T) {
 }
 
 func TestFilters(t *testing.T) {
-	db := schematest.New(t)
+	db := storagetest.New(t)
 	r := findings.NewReader(db.Conn)
 	loop := stall("c", 20)
 	loop.Kind = wire.FindingLoop
@@ -130,7 +130,7 @@ func TestFilters(t *testing.T) {
 
 // Pages together are the whole, once each, also when many findings began at one instant.
 func TestPages(t *testing.T) {
-	db := schematest.New(t)
+	db := storagetest.New(t)
 	r := findings.NewReader(db.Conn)
 	rng := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // not secret
 	var all []wire.Finding

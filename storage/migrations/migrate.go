@@ -112,7 +112,7 @@ func Check(ctx context.Context, opts *clickhouse.Options) error {
 	return nil
 }
 
-func createDatabase(ctx context.Context, opts *clickhouse.Options) error {
+func createDatabase(ctx context.Context, opts *clickhouse.Options) (err error) {
 	name := opts.Auth.Database
 	if name == "" || name == "default" {
 		return nil
@@ -120,9 +120,9 @@ func createDatabase(ctx context.Context, opts *clickhouse.Options) error {
 	o := *opts
 	o.Auth.Database = ""
 	db := clickhouse.OpenDB(&o)
-	defer db.Close()
+	defer func() { err = errors.Join(err, closeDB(db)) }()
 	var n uint64
-	err := db.QueryRowContext(ctx, "SELECT count() FROM system.databases WHERE name = {name:String}",
+	err = db.QueryRowContext(ctx, "SELECT count() FROM system.databases WHERE name = {name:String}",
 		clickhouse.Named("name", name)).Scan(&n)
 	if err != nil {
 		return fmt.Errorf("look for database: %w", err)

@@ -31,7 +31,7 @@ func migrated(t *testing.T) (conn driver.Conn, database string) {
 func column(t *testing.T, conn driver.Conn, query string, args ...any) []string {
 	rs, err := conn.Query(t.Context(), query, args...)
 	require.NoError(t, err)
-	defer rs.Close()
+	defer func() { _ = rs.Close() }()
 	var out []string
 	for rs.Next() {
 		var s string
@@ -75,7 +75,7 @@ func TestSchemaDocs(t *testing.T) {
 		FROM system.tables t JOIN system.columns c ON c.database = t.database AND c.table = t.name
 		WHERE t.database = currentDatabase() AND t.name != 'goose_db_version' ORDER BY t.name, c.position`)
 	require.NoError(t, err)
-	defer rs.Close()
+	defer func() { _ = rs.Close() }()
 	last := ""
 	for rs.Next() {
 		var table, engine, comment, partition, sorting, name, typ, kind, meaning string

@@ -154,7 +154,7 @@ func (a *assembly) findStreamConflicts() {
 		emitter string
 	}
 	starts := map[key][]int64{}
-	var at = map[key]*merged{}
+	at := map[key]*merged{}
 	for i := range a.streams {
 		m := &a.streams[i]
 		k := key{m.RequestID, m.Tier, m.Attempt, m.Emitter}

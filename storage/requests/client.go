@@ -116,10 +116,22 @@ func mergeClientFields(c, s *wire.Client) {
 		dst *string
 		v   string
 	}{
-		{&c.Page, s.Page}, {&c.App, s.App}, {&c.Release, s.Release}, {&c.Browser, s.Browser}, {&c.OS, s.OS}, {&c.Device, s.Device},
-		{&c.Country, s.Country}, {&c.QueryType, s.QueryType}, {&c.ContentKind, s.ContentKind}, {&c.Protocol, s.Protocol},
-		{&c.PaintSource, s.PaintSource}, {&c.ConnType, s.ConnType}, {&c.ErrorType, s.ErrorType}, {&c.FinishReason, s.FinishReason},
-		{&c.ResponseID, s.ResponseID}, {&c.TraceID, s.TraceID},
+		{&c.Page, s.Page},
+		{&c.App, s.App},
+		{&c.Release, s.Release},
+		{&c.Browser, s.Browser},
+		{&c.OS, s.OS},
+		{&c.Device, s.Device},
+		{&c.Country, s.Country},
+		{&c.QueryType, s.QueryType},
+		{&c.ContentKind, s.ContentKind},
+		{&c.Protocol, s.Protocol},
+		{&c.PaintSource, s.PaintSource},
+		{&c.ConnType, s.ConnType},
+		{&c.ErrorType, s.ErrorType},
+		{&c.FinishReason, s.FinishReason},
+		{&c.ResponseID, s.ResponseID},
+		{&c.TraceID, s.TraceID},
 	} {
 		overrideText(f.dst, f.v)
 	}
@@ -127,8 +139,13 @@ func mergeClientFields(c, s *wire.Client) {
 		dst *wire.Opt[int64]
 		v   wire.Opt[int64]
 	}{
-		{&c.Attempt, s.Attempt}, {&c.ConnRTTMS, s.ConnRTTMS}, {&c.ConnDownlinkKb, s.ConnDownlinkKb}, {&c.Reconnects, s.Reconnects},
-		{&c.LostBeacons, s.LostBeacons}, {&c.BytesTotal, s.BytesTotal}, {&c.ClockNow, s.ClockNow},
+		{&c.Attempt, s.Attempt},
+		{&c.ConnRTTMS, s.ConnRTTMS},
+		{&c.ConnDownlinkKb, s.ConnDownlinkKb},
+		{&c.Reconnects, s.Reconnects},
+		{&c.LostBeacons, s.LostBeacons},
+		{&c.BytesTotal, s.BytesTotal},
+		{&c.ClockNow, s.ClockNow},
 	} {
 		override(f.dst, f.v)
 	}
@@ -136,8 +153,14 @@ func mergeClientFields(c, s *wire.Client) {
 		dst *wire.Opt[int64]
 		v   wire.Opt[int64]
 	}{
-		{&c.Submit, s.Submit}, {&c.FirstFeedback, s.FirstFeedback}, {&c.RequestSent, s.RequestSent}, {&c.Headers, s.Headers},
-		{&c.FirstPaint, s.FirstPaint}, {&c.Aborted, s.Aborted}, {&c.Done, s.Done}, {&c.Closed, s.Closed},
+		{&c.Submit, s.Submit},
+		{&c.FirstFeedback, s.FirstFeedback},
+		{&c.RequestSent, s.RequestSent},
+		{&c.Headers, s.Headers},
+		{&c.FirstPaint, s.FirstPaint},
+		{&c.Aborted, s.Aborted},
+		{&c.Done, s.Done},
+		{&c.Closed, s.Closed},
 	} {
 		if f.v.OK && (!f.dst.OK || f.v.V < f.dst.V) {
 			*f.dst = f.v
@@ -216,7 +239,7 @@ func (c *mergedClient) model() *Client {
 		},
 		Chunks: c.recv.model(-base), DOM: c.dom.curve(-base), Paint: c.paint.curve(-base),
 		Visibility: []Visibility{}, LongFrames: []LongFrame{}, Retractions: []Retraction{},
-		Reconnects: opt(c.Reconnects), LostBeacons: opt(c.LostBeacons), Segments: c.segments, Attempt: opt(c.Client.Attempt),
+		Reconnects: opt(c.Reconnects), LostBeacons: opt(c.LostBeacons), Segments: c.segments, Attempt: opt(c.Attempt),
 		Page: text(c.Page), App: text(c.App), Release: text(c.Release), Browser: text(c.Browser), OS: text(c.OS), Device: text(c.Device),
 		Country: text(c.Country), Protocol: text(c.Protocol), ContentKind: text(c.ContentKind), PaintSource: text(c.PaintSource),
 		Connection: Connection{RTTMS: opt(c.ConnRTTMS), Type: text(c.ConnType), DownlinkKbit: opt(c.ConnDownlinkKb)},

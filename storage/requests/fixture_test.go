@@ -6,8 +6,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/fermata-io/fermata/internal/wire"
-	"github.com/fermata-io/fermata/storage/internal/wiretest"
 	"github.com/fermata-io/fermata/storage/requests"
+	"github.com/fermata-io/fermata/storage/storagetest/wiretest"
 )
 
 const (

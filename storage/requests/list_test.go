@@ -8,15 +8,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/fermata-io/fermata/internal/wire"
-	"github.com/fermata-io/fermata/storage/internal/schematest"
 	"github.com/fermata-io/fermata/storage/requests"
+	"github.com/fermata-io/fermata/storage/storagetest"
 )
 
 func at(us int64) time.Time { return time.UnixMicro(us).UTC() }
 
 // The view's scalars are Assemble's, for requests with several attempts, segments and re-deliveries.
 func TestTheViewEqualsAssemble(t *testing.T) {
-	db := schematest.New(t)
+	db := storagetest.New(t)
 	store := requests.New(db.Conn, requests.ReadLimits{})
 	want, rec := stories(400)
 	insert(t, db, rec, 3)
@@ -36,7 +36,7 @@ func TestTheViewEqualsAssemble(t *testing.T) {
 }
 
 func TestListFiltersAndPages(t *testing.T) {
-	db := schematest.New(t)
+	db := storagetest.New(t)
 	store := requests.New(db.Conn, requests.ReadLimits{})
 	var rec requests.Records
 	for i := range 25 {

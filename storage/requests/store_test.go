@@ -13,8 +13,8 @@ import (
 	"github.com/fermata-io/fermata/storage/aliases"
 	"github.com/fermata-io/fermata/storage/clients"
 	"github.com/fermata-io/fermata/storage/gateways"
-	"github.com/fermata-io/fermata/storage/internal/schematest"
 	"github.com/fermata-io/fermata/storage/requests"
+	"github.com/fermata-io/fermata/storage/storagetest"
 	"github.com/fermata-io/fermata/storage/streams"
 )
 
@@ -24,7 +24,7 @@ var ids atomic.Int64
 func newID() string { return fmt.Sprintf("r-%d", ids.Add(1)) }
 
 // insert stores records in as many inserts as parts says, so that merges and reads have something to do.
-func insert(t schematest.Fataler, db *schematest.DB, rec requests.Records, parts int) {
+func insert(t storagetest.Fataler, db *storagetest.DB, rec requests.Records, parts int) {
 	t.Helper()
 	for p := range parts {
 		s, g, c, a := streams.Table.NewBatch(), gateways.Table.NewBatch(), clients.Table.NewBatch(), aliases.Table.NewBatch()
@@ -48,7 +48,7 @@ func insert(t schematest.Fataler, db *schematest.DB, rec requests.Records, parts
 		for i := range names {
 			a.Append(&names[i])
 		}
-		for _, b := range []schematest.Batch{c, g, s, a} {
+		for _, b := range []storagetest.Batch{c, g, s, a} {
 			db.Insert(t, b)
 		}
 	}
@@ -71,7 +71,7 @@ func stories(n int) (want map[string]*requests.Request, all requests.Records) {
 
 // The engine's answer is Assemble's, whatever the order and number of deliveries, before a merge and after.
 func TestRequestEqualsAssembleThroughTheEngine(t *testing.T) {
-	db := schematest.New(t)
+	db := storagetest.New(t)
 	store := requests.New(db.Conn, requests.ReadLimits{})
 	want, rec := stories(120)
 	insert(t, db, rec, 5)
@@ -90,7 +90,7 @@ func TestRequestEqualsAssembleThroughTheEngine(t *testing.T) {
 }
 
 func TestRequestIsFoundByItsOtherNames(t *testing.T) {
-	db := schematest.New(t)
+	db := storagetest.New(t)
 	store := requests.New(db.Conn, requests.ReadLimits{})
 	trace, shared := strings.Repeat("ab", 16), strings.Repeat("cd", 16)
 	tap := stream("r-main", 1, func(s *wire.Stream) { s.ResponseID, s.TraceID, s.Aliases = "chatcmpl-1", trace, []string{"call-9"} })

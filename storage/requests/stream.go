@@ -40,11 +40,23 @@ func mergeSegments(segs []wire.Stream) merged {
 			dst *string
 			v   string
 		}{
-			{&m.Provider, s.Provider}, {&m.Deployment, s.Deployment}, {&m.Model, s.Model}, {&m.ModelVersion, s.ModelVersion},
-			{&m.Route, s.Route}, {&m.App, s.App}, {&m.Region, s.Region}, {&m.QueryType, s.QueryType},
-			{&m.CacheHit, s.CacheHit}, {&m.CacheLevel, s.CacheLevel}, {&m.CacheKeyVersion, s.CacheKeyVersion},
-			{&m.FinishReason, s.FinishReason}, {&m.StopReason, s.StopReason}, {&m.ErrorType, s.ErrorType},
-			{&m.ResponseID, s.ResponseID}, {&m.TraceID, s.TraceID}, {&m.SpanID, s.SpanID},
+			{&m.Provider, s.Provider},
+			{&m.Deployment, s.Deployment},
+			{&m.Model, s.Model},
+			{&m.ModelVersion, s.ModelVersion},
+			{&m.Route, s.Route},
+			{&m.App, s.App},
+			{&m.Region, s.Region},
+			{&m.QueryType, s.QueryType},
+			{&m.CacheHit, s.CacheHit},
+			{&m.CacheLevel, s.CacheLevel},
+			{&m.CacheKeyVersion, s.CacheKeyVersion},
+			{&m.FinishReason, s.FinishReason},
+			{&m.StopReason, s.StopReason},
+			{&m.ErrorType, s.ErrorType},
+			{&m.ResponseID, s.ResponseID},
+			{&m.TraceID, s.TraceID},
+			{&m.SpanID, s.SpanID},
 			{&m.Reported.Definition, s.Reported.Definition},
 		} {
 			overrideText(f.dst, f.v)
@@ -53,13 +65,26 @@ func mergeSegments(segs []wire.Stream) merged {
 			dst *wire.Opt[int64]
 			v   wire.Opt[int64]
 		}{
-			{&m.PromptTokens, s.PromptTokens}, {&m.OutputTokens, s.OutputTokens}, {&m.ReasoningTokens, s.ReasoningTokens},
-			{&m.CachedTokens, s.CachedTokens}, {&m.ChunkSize, s.ChunkSize}, {&m.MaxNumBatchedTokens, s.MaxNumBatchedTokens},
-			{&m.SpecDraft, s.SpecDraft}, {&m.SpecAccepted, s.SpecAccepted}, {&m.BatchSize, s.BatchSize},
-			{&m.QueueUS, s.QueueUS}, {&m.PrefillUS, s.PrefillUS}, {&m.DecodeUS, s.DecodeUS}, {&m.HeadersUS, s.HeadersUS},
-			{&m.EndUS, s.EndUS}, {&m.ObservedUS, s.ObservedUS}, {&m.Reported.TTFTUS, s.Reported.TTFTUS},
-			{&m.Reported.TTFAUS, s.Reported.TTFAUS}, {&m.Reported.ITLMeanUS, s.Reported.ITLMeanUS},
-			{&m.Reported.TPOTUS, s.Reported.TPOTUS}, {&m.Reported.E2EUS, s.Reported.E2EUS},
+			{&m.PromptTokens, s.PromptTokens},
+			{&m.OutputTokens, s.OutputTokens},
+			{&m.ReasoningTokens, s.ReasoningTokens},
+			{&m.CachedTokens, s.CachedTokens},
+			{&m.ChunkSize, s.ChunkSize},
+			{&m.MaxNumBatchedTokens, s.MaxNumBatchedTokens},
+			{&m.SpecDraft, s.SpecDraft},
+			{&m.SpecAccepted, s.SpecAccepted},
+			{&m.BatchSize, s.BatchSize},
+			{&m.QueueUS, s.QueueUS},
+			{&m.PrefillUS, s.PrefillUS},
+			{&m.DecodeUS, s.DecodeUS},
+			{&m.HeadersUS, s.HeadersUS},
+			{&m.EndUS, s.EndUS},
+			{&m.ObservedUS, s.ObservedUS},
+			{&m.Reported.TTFTUS, s.Reported.TTFTUS},
+			{&m.Reported.TTFAUS, s.Reported.TTFAUS},
+			{&m.Reported.ITLMeanUS, s.Reported.ITLMeanUS},
+			{&m.Reported.TPOTUS, s.Reported.TPOTUS},
+			{&m.Reported.E2EUS, s.Reported.E2EUS},
 		} {
 			override(f.dst, f.v)
 		}
@@ -158,7 +183,7 @@ func (m *merged) model() Stream {
 			ChunkSize: opt(m.ChunkSize), MaxNumBatchedTokens: opt(m.MaxNumBatchedTokens),
 			SpecDraft: opt(m.SpecDraft), SpecAccepted: opt(m.SpecAccepted), BatchSize: opt(m.BatchSize),
 		},
-		Reported: reported(m.Stream.Reported), ResponseID: text(m.ResponseID), TraceID: text(m.TraceID), SpanID: text(m.SpanID),
+		Reported: reported(m.Reported), ResponseID: text(m.ResponseID), TraceID: text(m.TraceID), SpanID: text(m.SpanID),
 		Chunks: m.line.model(0),
 	}
 }
@@ -167,18 +192,27 @@ func (m *merged) model() Stream {
 // don't depend on a clock.
 func (s *Stream) complete(o *Stream) {
 	for _, f := range [...]struct{ dst, v **int64 }{
-		{&s.PromptTokens, &o.PromptTokens}, {&s.Reasoning, &o.Reasoning}, {&s.CachedTokens, &o.CachedTokens},
-		{&s.Phases.QueueUS, &o.Phases.QueueUS}, {&s.Phases.PrefillUS, &o.Phases.PrefillUS}, {&s.Phases.DecodeUS, &o.Phases.DecodeUS},
-		{&s.Engine.ChunkSize, &o.Engine.ChunkSize}, {&s.Engine.MaxNumBatchedTokens, &o.Engine.MaxNumBatchedTokens},
-		{&s.Engine.SpecDraft, &o.Engine.SpecDraft}, {&s.Engine.SpecAccepted, &o.Engine.SpecAccepted}, {&s.Engine.BatchSize, &o.Engine.BatchSize},
+		{&s.PromptTokens, &o.PromptTokens},
+		{&s.Reasoning, &o.Reasoning},
+		{&s.CachedTokens, &o.CachedTokens},
+		{&s.Phases.QueueUS, &o.Phases.QueueUS},
+		{&s.Phases.PrefillUS, &o.Phases.PrefillUS},
+		{&s.Phases.DecodeUS, &o.Phases.DecodeUS},
+		{&s.Engine.ChunkSize, &o.Engine.ChunkSize},
+		{&s.Engine.MaxNumBatchedTokens, &o.Engine.MaxNumBatchedTokens},
+		{&s.Engine.SpecDraft, &o.Engine.SpecDraft},
+		{&s.Engine.SpecAccepted, &o.Engine.SpecAccepted},
+		{&s.Engine.BatchSize, &o.Engine.BatchSize},
 	} {
 		if *f.dst == nil {
 			*f.dst = *f.v
 		}
 	}
 	for _, f := range [...]struct{ dst, v **string }{
-		{&s.Engine.CacheHit, &o.Engine.CacheHit}, {&s.Engine.CacheLevel, &o.Engine.CacheLevel},
-		{&s.Engine.CacheKeyVersion, &o.Engine.CacheKeyVersion}, {&s.StopReason, &o.StopReason},
+		{&s.Engine.CacheHit, &o.Engine.CacheHit},
+		{&s.Engine.CacheLevel, &o.Engine.CacheLevel},
+		{&s.Engine.CacheKeyVersion, &o.Engine.CacheKeyVersion},
+		{&s.StopReason, &o.StopReason},
 	} {
 		if *f.dst == nil {
 			*f.dst = *f.v

@@ -11,10 +11,10 @@ import (
 
 	"github.com/fermata-io/fermata/internal/wire"
 	"github.com/fermata-io/fermata/storage/enginetest"
-	"github.com/fermata-io/fermata/storage/internal/schematest"
-	"github.com/fermata-io/fermata/storage/internal/wiretest"
 	"github.com/fermata-io/fermata/storage/requests"
 	"github.com/fermata-io/fermata/storage/rollups"
+	"github.com/fermata-io/fermata/storage/storagetest"
+	"github.com/fermata-io/fermata/storage/storagetest/wiretest"
 	"github.com/fermata-io/fermata/storage/streams"
 )
 
@@ -94,7 +94,7 @@ func exact(ss []wire.Stream) map[string][]int64 {
 }
 
 func TestICLIsThatOfTheJoinedRequestsUnderReDelivery(t *testing.T) {
-	db := schematest.New(t)
+	db := storagetest.New(t)
 	store := rollups.New(db.Conn)
 	r := rand.New(rand.NewPCG(1, 2))
 	all := generated(r, 400)

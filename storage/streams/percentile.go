@@ -24,7 +24,7 @@ func nth(v []uint32, k int) uint32 {
 		if rounds == 40 { // values against which halving does badly
 			break
 		}
-		mid := int(uint(lo+hi) >> 1) //nolint:gosec // not negative
+		mid := int(uint(lo+hi) >> 1)
 		// The median of three goes to lo+1, with a smaller or equal one at lo and a greater or equal one at hi, so that
 		// the scans below stop by themselves.
 		v[mid], v[lo+1] = v[lo+1], v[mid]

@@ -44,7 +44,7 @@ func ComputeScalars(s *wire.Stream) Scalars {
 		last = t
 	}
 	if out.NContent > 0 {
-		out.LastUS = table.Some(uint64(last)) //nolint:gosec // never negative
+		out.LastUS = table.Some(uint64(last))
 	}
 	if len(gaps) > 0 {
 		out.P50GapUS, out.P99GapUS = percentiles(gaps)

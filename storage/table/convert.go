@@ -14,7 +14,7 @@ func Offset(o wire.Opt[int64]) Opt[uint64] {
 
 // Int converts back.
 func Int[T uint32 | uint64 | int64](o Opt[T]) wire.Opt[int64] {
-	return wire.Opt[int64]{V: int64(o.V), OK: o.OK} //nolint:gosec // was an int64
+	return wire.Opt[int64]{V: int64(o.V), OK: o.OK}
 }
 
 // List returns nil for an empty list, which is the form records have.

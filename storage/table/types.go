@@ -20,13 +20,13 @@ func (o *Opt[T]) Scan(src any) error {
 	switch v := src.(type) {
 	case nil:
 		*o = none
-	case T:
-		*o = Opt[T]{V: v, OK: true}
 	case *T:
 		*o = none
 		if v != nil {
 			*o = Opt[T]{V: *v, OK: true}
 		}
+	case T:
+		*o = Opt[T]{V: v, OK: true}
 	default:
 		return fmt.Errorf("can't scan %T into %T", src, o)
 	}

@@ -60,7 +60,7 @@ func Chunks(t *rapid.T, first int64, columns bool) wire.Chunks {
 		kinds := rapid.SliceOfN(rapid.IntRange(0, len(wire.KindNames())-1), n, n).Draw(t, "kinds")
 		all := true
 		for _, k := range kinds {
-			c.Kind = append(c.Kind, wire.Kind(k))
+			c.Kind = append(c.Kind, wire.Kind(k)) //nolint:gosec // below the number of kinds
 			all = all && k == int(wire.KindContent)
 		}
 		if all {
@@ -121,7 +121,7 @@ func Stream(t *rapid.T) wire.Stream {
 	return wire.Stream{
 		RequestID: ID(t), Tenant: rapid.SampledFrom([]string{"default", "acme"}).Draw(t, "tenant"),
 		Tier:    rapid.SampledFrom([]wire.Tier{wire.TierServer, wire.TierGateway}).Draw(t, "tier"),
-		Attempt: uint32(rapid.IntRange(1, 1000).Draw(t, "attempt")), Emitter: word(t, "emitter"),
+		Attempt: rapid.Uint32Range(1, 1000).Draw(t, "attempt"), Emitter: word(t, "emitter"),
 		Seq: rapid.Uint32().Draw(t, "seq"), Final: rapid.Bool().Draw(t, "final"),
 		Target: target(t), Route: word(t, "route"), App: word(t, "app"), Region: word(t, "region"), QueryType: queryType(t),
 		PromptTokens: count(t, "prompt"), OutputTokens: count(t, "output"), ReasoningTokens: count(t, "reasoning"), CachedTokens: count(t, "cached"),

@@ -38,7 +38,7 @@ func (b *bench) id(i int) string {
 	for k := range 2 {
 		v := r.Uint64()
 		for j := range 8 {
-			u[k*8+j] = byte(v >> (8 * j))
+			u[k*8+j] = byte(v >> (8 * j)) //nolint:gosec // its lowest byte
 		}
 	}
 	u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80

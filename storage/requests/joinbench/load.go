@@ -23,7 +23,7 @@ func (b *bench) reset(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	if err := conn.Exec(ctx, "DROP DATABASE IF EXISTS {db:Identifier} SYNC", clickhouse.Named("db", b.opts.Auth.Database)); err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (b *bench) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer db.Close()
+	defer func() { _ = db.Close() }()
 	s, g, c := streams.Table.NewBatch(), gateways.Table.NewBatch(), clients.Table.NewBatch()
 	rows, inserts := 0, 0
 	flush := func(x batch) error {
@@ -133,7 +133,7 @@ func (b *bench) disk(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer rs.Close()
+	defer func() { _ = rs.Close() }()
 	total := 0.0
 	var out strings.Builder
 	for rs.Next() {

@@ -1,5 +1,5 @@
-// Package schematest prepares a migrated database on the real engine for tests of the table packages.
-package schematest
+// Package storagetest prepares a migrated database on the real engine for tests of the table packages.
+package storagetest
 
 import (
 	"testing"
@@ -68,7 +68,7 @@ func Columns[R any](t *testing.T, d *DB, tab *table.Table[R]) {
 		WHERE database = currentDatabase() AND table = {table:String} AND default_kind = '' ORDER BY position`,
 		clickhouse.Named("table", tab.Name()))
 	require.NoError(t, err)
-	defer rs.Close()
+	defer func() { _ = rs.Close() }()
 	have := map[string]string{}
 	for rs.Next() {
 		var c table.Column
@@ -88,7 +88,7 @@ func All[R any](t Fataler, d *DB, tab *table.Table[R], where string, args ...any
 	t.Helper()
 	rs, err := d.Conn.Query(context(), "SELECT "+tab.SelectList()+" FROM "+tab.Name()+" WHERE "+where, args...)
 	require.NoError(t, err)
-	defer rs.Close()
+	defer func() { _ = rs.Close() }()
 	var out []R
 	s := tab.NewScanner()
 	for rs.Next() {

@@ -1,4 +1,4 @@
-package schematest
+package storagetest
 
 import stdcontext "context"
 
