@@ -108,7 +108,7 @@ func (l *load) check(t *testing.T, u *up) {
 		return err == nil && distinct >= uint64(len(l.acked))
 	}, 2*time.Minute, 100*time.Millisecond, "acknowledged %d, stored %d", len(l.acked), &distinct)
 	require.EqualValues(t, len(l.acked), distinct)
-	require.NoError(t, conn.QueryRow(t.Context(), `SELECT count() FROM joined_requests WHERE request_id LIKE 'kill-%'`).Scan(&joined))
+	require.NoError(t, conn.QueryRow(t.Context(), `SELECT count() FROM joined_requests(tenant = 'default', since = toString(now() - INTERVAL 2 HOUR), until = toString(now())) WHERE request_id LIKE 'kill-%'`).Scan(&joined))
 	require.EqualValues(t, len(l.acked), joined, "each is in the joined view once")
 }
 
@@ -136,7 +136,10 @@ func TestKillEverythingWhileLoading(t *testing.T) {
 	l := &load{acked: map[string]bool{}}
 	total := streamsToPost(t)
 	done := make(chan struct{})
-	go func() { defer close(done); l.run(t.Context(), func() string { return addr.Load().(string) }, total, 200) }()
+	go func() {
+		defer close(done)
+		l.run(t.Context(), func() string { return addr.Load().(string) }, total, 200)
+	}()
 	require.Eventually(t, func() bool { return l.sent.Load() > int64(total/3) }, 2*time.Minute, 5*time.Millisecond)
 	u.kill()
 	u, err = start(data)
