@@ -189,13 +189,16 @@ func countVarints(b []byte, most int) (int, error) {
 	return n, nil
 }
 
-// uvarint is binary.Uvarint with the one- and two-byte cases inlined: nearly every gap is short.
+// uvarint is binary.Uvarint with the cases of up to three bytes in front: nearly every gap is shorter than two seconds.
 func uvarint(b []byte) (uint64, int) {
 	if len(b) > 0 && b[0] < 0x80 {
 		return uint64(b[0]), 1
 	}
 	if len(b) > 1 && b[1] < 0x80 {
 		return uint64(b[0]&0x7f) | uint64(b[1])<<7, 2
+	}
+	if len(b) > 2 && b[2] < 0x80 {
+		return uint64(b[0]&0x7f) | uint64(b[1]&0x7f)<<7 | uint64(b[2])<<14, 3
 	}
 	return binary.Uvarint(b)
 }

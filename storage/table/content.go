@@ -4,83 +4,87 @@ import (
 	"encoding/binary"
 	"math"
 	"reflect"
+	"unsafe"
 )
 
 // AppendContent appends an encoding of row's columns to dst, but for those tagged `rank:"-"`. Two rows have
 // equal encodings only if these columns are equal, so its hash can rank deliveries of one identity.
 func (t *Table[R]) AppendContent(dst []byte, row *R) []byte {
-	v := reflect.ValueOf(row).Elem()
+	p := unsafe.Pointer(row) //nolint:gosec // offsets are those of R, see Of
 	for i := range t.cols {
 		if c := &t.cols[i]; c.ranked {
-			dst = appendValue(dst, v.FieldByIndex(c.field))
+			dst = c.content(dst, unsafe.Add(p, c.offset))
 		}
 	}
 	return dst
 }
 
-func appendValue(dst []byte, v reflect.Value) []byte {
-	switch p := v.Addr().Interface().(type) {
+// contentOf returns the encoder of a field of a type that codec knows.
+func contentOf(t reflect.Type) func(dst []byte, field unsafe.Pointer) []byte {
+	switch reflect.New(t).Interface().(type) {
 	case *string:
-		return appendString(dst, *p)
+		return func(dst []byte, f unsafe.Pointer) []byte { return appendString(dst, *at[string](f)) }
 	case *bool:
-		return appendBool(dst, *p)
+		return func(dst []byte, f unsafe.Pointer) []byte { return appendBool(dst, *at[bool](f)) }
+	case *uint16:
+		return number[uint16]
+	case *uint32:
+		return number[uint32]
+	case *uint64:
+		return number[uint64]
+	case *int32:
+		return number[int32]
+	case *int64, *Micros:
+		return number[int64]
 	case *Opt[uint32]:
-		return appendOpt(dst, p.OK, uint64(p.V))
+		return optional[uint32]
 	case *Opt[uint64]:
-		return appendOpt(dst, p.OK, p.V)
+		return optional[uint64]
 	case *Opt[int64]:
-		return appendOpt(dst, p.OK, uint64(p.V)) //nolint:gosec // bits only
+		return optional[int64]
 	case *[]bool:
-		dst = appendLen(dst, len(*p))
-		for _, x := range *p {
-			dst = appendBool(dst, x)
-		}
+		return list(appendBool)
 	case *[]uint16:
-		dst = appendLen(dst, len(*p))
-		for _, x := range *p {
-			dst = binary.LittleEndian.AppendUint16(dst, x)
-		}
+		return list(binary.LittleEndian.AppendUint16)
 	case *[]uint32:
-		dst = appendLen(dst, len(*p))
-		for _, x := range *p {
-			dst = binary.LittleEndian.AppendUint32(dst, x)
-		}
+		return list(binary.LittleEndian.AppendUint32)
 	case *[]uint64:
-		dst = appendLen(dst, len(*p))
-		for _, x := range *p {
-			dst = binary.LittleEndian.AppendUint64(dst, x)
-		}
+		return list(binary.LittleEndian.AppendUint64)
 	case *[]int32:
-		dst = appendLen(dst, len(*p))
-		for _, x := range *p {
-			dst = binary.LittleEndian.AppendUint32(dst, uint32(x)) //nolint:gosec // bits only
-		}
+		return list(func(dst []byte, v int32) []byte { return binary.LittleEndian.AppendUint32(dst, uint32(v)) }) //nolint:gosec // bits only
 	case *[]float32:
-		dst = appendLen(dst, len(*p))
-		for _, x := range *p {
-			dst = binary.LittleEndian.AppendUint32(dst, math.Float32bits(x))
-		}
+		return list(func(dst []byte, v float32) []byte { return binary.LittleEndian.AppendUint32(dst, math.Float32bits(v)) })
 	case *[]string:
-		dst = appendLen(dst, len(*p))
-		for _, x := range *p {
-			dst = appendString(dst, x)
-		}
+		return list(appendString)
 	case *[]*int64:
-		dst = appendLen(dst, len(*p))
-		for _, x := range *p {
-			if x == nil {
-				dst = appendOpt(dst, false, 0)
-				continue
+		return list(func(dst []byte, v *int64) []byte {
+			if v == nil {
+				return appendOpt(dst, false, 0)
 			}
-			dst = appendOpt(dst, true, uint64(*x)) //nolint:gosec // bits only
-		}
-	default:
-		if v.CanInt() {
-			return binary.LittleEndian.AppendUint64(dst, uint64(v.Int())) //nolint:gosec // bits only
-		}
-		return binary.LittleEndian.AppendUint64(dst, v.Uint())
+			return appendOpt(dst, true, uint64(*v)) //nolint:gosec // bits only
+		})
 	}
-	return dst
+	panic("table: no content of " + t.String()) // codec refuses it first
+}
+
+func number[T uint16 | uint32 | uint64 | int32 | int64](dst []byte, f unsafe.Pointer) []byte {
+	return binary.LittleEndian.AppendUint64(dst, uint64(*at[T](f))) //nolint:gosec // bits only
+}
+
+func optional[T uint32 | uint64 | int64](dst []byte, f unsafe.Pointer) []byte {
+	o := at[Opt[T]](f)
+	return appendOpt(dst, o.OK, uint64(o.V)) //nolint:gosec // bits only
+}
+
+func list[T any](one func([]byte, T) []byte) func([]byte, unsafe.Pointer) []byte {
+	return func(dst []byte, f unsafe.Pointer) []byte {
+		v := *at[[]T](f)
+		dst = appendLen(dst, len(v))
+		for _, x := range v {
+			dst = one(dst, x)
+		}
+		return dst
+	}
 }
 
 func appendLen(dst []byte, n int) []byte {

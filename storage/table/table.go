@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"unsafe"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
@@ -15,12 +16,13 @@ type Table[R any] struct {
 }
 
 type column struct {
-	name   string
-	typ    string // ClickHouse type
-	field  []int
-	offset uintptr // of the field in the row
-	ranked bool
-	make   func() buffer
+	name    string
+	typ     string // ClickHouse type
+	field   []int
+	offset  uintptr // of the field in the row
+	content func(dst []byte, field unsafe.Pointer) []byte
+	ranked  bool
+	make    func() buffer
 }
 
 // Of describes the table called name. It panics when R has a field that can't be a column, which the first
@@ -39,7 +41,7 @@ func Of[R any](name string) *Table[R] {
 			panic(fmt.Sprintf("table %s: field %s: %v", name, f.Name, err))
 		}
 		offset := base.FieldByIndex(f.Index).UnsafeAddr() - base.UnsafeAddr()
-		t.cols = append(t.cols, column{name: tag, typ: typ, field: f.Index, offset: offset, ranked: f.Tag.Get("rank") != "-", make: mk})
+		t.cols = append(t.cols, column{name: tag, typ: typ, field: f.Index, offset: offset, content: contentOf(f.Type), ranked: f.Tag.Get("rank") != "-", make: mk})
 	}
 	return t
 }

@@ -36,6 +36,7 @@ type Cost struct {
 	Seconds   float64 // wall time until all is in
 	Bytes     float64 // on disk for each chunk, once merged
 	Gaps      float64 // of them the gaps
+	Inserts   float64 // of which the run was made; smaller ones cost more
 }
 
 // Sum is the CPU of both processes.
@@ -86,8 +87,8 @@ func Run(ctx context.Context, o Options) (rep Report, err error) {
 
 // String shows a cost in one line.
 func (c Cost) String() string {
-	return fmt.Sprintf("%.3f CPU-s/M chunks (collector %.3f + ClickHouse %.3f), %.2f B/chunk (gaps %.2f), %.1f s",
-		c.Sum(), c.Collector, c.Server, c.Bytes, c.Gaps, c.Seconds)
+	return fmt.Sprintf("%.3f CPU-s/M chunks (collector %.3f + ClickHouse %.3f), %.2f B/chunk (gaps %.2f), %.1f s, %.0f inserts",
+		c.Sum(), c.Collector, c.Server, c.Bytes, c.Gaps, c.Seconds, c.Inserts)
 }
 
 func measure(ctx context.Context, eng *engine.Engine, w *workload, table string, run int, do func(driver.Conn, clickhouse.Config) error) (Cost, error) {
@@ -111,6 +112,10 @@ func measure(ctx context.Context, eng *engine.Engine, w *workload, table string,
 	if err := clickhouse.Ping(ctx, conn); err != nil {
 		return Cost{}, err
 	}
+	before, err := inserts(ctx, conn)
+	if err != nil {
+		return Cost{}, err
+	}
 	runtime.GC()
 	self, server, begin := cpu(os.Getpid()), cpu(eng.PID()), time.Now()
 	if err := do(conn, cfg); err != nil {
@@ -122,6 +127,10 @@ func measure(ctx context.Context, eng *engine.Engine, w *workload, table string,
 		return Cost{}, err
 	}
 	serverAfter := cpu(eng.PID())
+	after, err := inserts(ctx, conn)
+	if err != nil {
+		return Cost{}, err
+	}
 	bytes, gaps, err := disk(ctx, conn, table)
 	if err != nil {
 		return Cost{}, err
@@ -133,7 +142,16 @@ func measure(ctx context.Context, eng *engine.Engine, w *workload, table string,
 	return Cost{
 		Collector: (selfAfter - self) / chunks * 1e6, Server: (serverAfter - server) / chunks * 1e6,
 		Seconds: took.Seconds(), Bytes: bytes / chunks, Gaps: gaps / chunks,
+		Inserts: float64(after - before),
 	}, nil
+}
+
+// inserts counts the inserts of data since the engine started.
+func inserts(ctx context.Context, conn driver.Conn) (n uint64, err error) {
+	if err := conn.QueryRow(ctx, "SELECT sum(value) FROM system.events WHERE event = 'InsertQuery'").Scan(&n); err != nil {
+		return 0, fmt.Errorf("inserts: %w", err)
+	}
+	return n, nil
 }
 
 // settle waits until merges have nothing to do.
@@ -179,6 +197,7 @@ func medians(c []Cost) Cost {
 		Collector: pick(func(c Cost) float64 { return c.Collector }), Server: pick(func(c Cost) float64 { return c.Server }),
 		Seconds: pick(func(c Cost) float64 { return c.Seconds }),
 		Bytes:   pick(func(c Cost) float64 { return c.Bytes }), Gaps: pick(func(c Cost) float64 { return c.Gaps }),
+		Inserts: pick(func(c Cost) float64 { return c.Inserts }),
 	}
 }
 
