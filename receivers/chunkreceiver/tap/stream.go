@@ -35,6 +35,7 @@ type stream struct {
 	request  llmstream.RequestScanner
 	parser   *llmstream.Parser // nil while nothing is to be read
 	at       int64             // time of the read that is being parsed
+	stash    *stash            // reads that are not parsed yet; nil: none
 	pend     chunks            // chunks that wait
 	started  bool              // rec.StartedAt is settled
 	start    int64             // offset of rec.StartedAt from t0
@@ -116,6 +117,65 @@ func (s *stream) parse(b []byte, at int64) {
 	s.mu.Unlock()
 }
 
+// keep stores bytes of the answer to be parsed a little later, several reads at a time: between two events of an
+// LLM the processor has forgotten all about this stream, and waking its parser for each costs more than parsing.
+func (s *stream) keep(b []byte, at int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.touched, s.news = true, at
+	if s.stash == nil {
+		s.stash, _ = stashes.Get().(*stash)
+	}
+	if !s.stash.put(b, at) {
+		s.catchUp()
+		s.at = at
+		_, _ = s.parser.Write(b)
+	}
+}
+
+// catchUp parses what was kept. mu is held.
+func (s *stream) catchUp() {
+	k := s.stash
+	if k == nil {
+		return
+	}
+	from := 0
+	for _, r := range k.reads[:k.n] {
+		s.at = r.at
+		_, _ = s.parser.Write(k.b[from:r.end])
+		from = r.end
+	}
+	k.n = 0
+	s.stash = nil
+	stashes.Put(k)
+}
+
+// stash holds some small reads.
+type stash struct {
+	b     [2048]byte
+	reads [16]struct {
+		at  int64
+		end int
+	}
+	n int
+}
+
+var stashes = sync.Pool{New: func() any { return new(stash) }}
+
+// put reports false when there is no room.
+func (k *stash) put(b []byte, at int64) bool {
+	from := 0
+	if k.n > 0 {
+		from = k.reads[k.n-1].end
+	}
+	if k.n == len(k.reads) || len(b) > len(k.b)-from {
+		return false
+	}
+	k.reads[k.n].at, k.reads[k.n].end = at, from+copy(k.b[from:], b)
+	k.n++
+	return true
+}
+
 // message reads a piece of a WebSocket message from the upstream.
 func (s *stream) message(b []byte, end bool, at int64) {
 	s.mu.Lock()
@@ -154,7 +214,7 @@ func (b *body) Read(p []byte) (int, error) {
 				b.s.unfollowed()
 			}
 		} else {
-			b.s.parse(p[:n], at)
+			b.s.keep(p[:n], at)
 		}
 	}
 	if err != nil {
@@ -211,6 +271,7 @@ func (s *stream) close() {
 // finish completes the record and hands it to the sender.
 func (s *stream) finish() {
 	s.mu.Lock()
+	s.catchUp()
 	s.at = s.ended
 	var info llmstream.Info
 	if s.parser != nil {
@@ -287,6 +348,7 @@ func (s *stream) segment(c *columns, final bool) (w wire.Stream, ok bool) {
 		return w, false
 	}
 	now := s.since()
+	s.catchUp()
 	s.describe()
 	w = s.rec
 	w.Chunks = c.take(&s.pend)

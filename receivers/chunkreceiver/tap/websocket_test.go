@@ -54,7 +54,7 @@ func TestWebSocket(t *testing.T) {
 			}))
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			c, res, err := websocket.Dial(ctx, b.url+"/v1/realtime?model=gpt-rt", &websocket.DialOptions{
+			c, res, err := websocket.Dial(ctx, b.url+"/v1/realtime?model=gpt-rt", &websocket.DialOptions{ //nolint:bodyclose // not to be closed, says its documentation
 				CompressionMode: mode, HTTPHeader: http.Header{"X-Request-Id": {"ws"}},
 			})
 			require.NoError(t, err)
