@@ -1,0 +1,89 @@
+package requests
+
+import "context"
+
+// Requests returns several requests of a tenant by their ids; those of which nothing is known are left out. It asks as
+// often as Request does for one. ids are distinct and together have no more records than ReadLimits allow; names of
+// requests that are names only are not resolved.
+func (s *Store) Requests(ctx context.Context, tenant string, ids []string) ([]*Request, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	rec, err := s.gather(ctx, tenant, ids)
+	if err != nil {
+		return nil, err
+	}
+	own := split(rec)
+	asked := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		asked[id] = true
+	}
+	// What others logged under another name of one of them.
+	var names []string
+	wants := map[string][]string{} // by request
+	for _, id := range ids {
+		if own[id] == nil {
+			continue
+		}
+		for _, n := range joinNames(own[id]) {
+			if n == id || len(wants[id]) == maxNames {
+				continue
+			}
+			wants[id] = append(wants[id], n)
+			if _, have := own[n]; !have && !asked[n] {
+				asked[n] = true
+				names = append(names, n)
+			}
+		}
+	}
+	if len(names) > 0 {
+		more, err := s.gather(ctx, tenant, names)
+		if err != nil {
+			return nil, err
+		}
+		for id, r := range split(more) {
+			own[id] = r
+		}
+	}
+	var out []*Request
+	for _, id := range ids {
+		r := own[id]
+		if r == nil || r.Empty() {
+			continue
+		}
+		all := *r
+		for _, n := range wants[id] {
+			if other := own[n]; other != nil {
+				all = join(all, *other)
+			}
+		}
+		out = append(out, Assemble(tenant, id, all))
+	}
+	return out, nil
+}
+
+// split sorts records by request id.
+func split(rec Records) map[string]*Records {
+	out := map[string]*Records{}
+	of := func(id string) *Records {
+		r := out[id]
+		if r == nil {
+			r = &Records{}
+			out[id] = r
+		}
+		return r
+	}
+	for i := range rec.Streams {
+		r := of(rec.Streams[i].RequestID)
+		r.Streams = append(r.Streams, rec.Streams[i])
+	}
+	for i := range rec.Gateways {
+		r := of(rec.Gateways[i].RequestID)
+		r.Gateways = append(r.Gateways, rec.Gateways[i])
+	}
+	for i := range rec.Clients {
+		r := of(rec.Clients[i].RequestID)
+		r.Clients = append(r.Clients, rec.Clients[i])
+	}
+	return out
+}
