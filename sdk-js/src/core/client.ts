@@ -26,7 +26,7 @@ export class Client {
   /** @internal */ readonly _sampleRate: number;
   /** @internal */ readonly _badLimits: BadLimits;
   /** What watches the page, if anything: told when a stream begins, and of text before the page gets it. @internal */
-  _page: { _begin(s: Stream): void; _request(): void } | undefined;
+  _page: { _begin(s: Stream): void; _arrived(): void } | undefined;
   /** @internal */ readonly _queue: Queue;
 
   private readonly _uninstalls: (() => void)[] = [];
@@ -116,13 +116,12 @@ export class Client {
     try {
       return f();
     } catch (e) {
-      this._fault(e);
+      return this._fault(e);
     }
-    return undefined;
   }
 
   /** @internal */
-  readonly _fault = (e: unknown): void => {
+  readonly _fault = (e: unknown): undefined => {
     try {
       this.options.onError?.(e);
     } catch {

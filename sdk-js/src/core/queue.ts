@@ -176,7 +176,7 @@ export class Queue {
 
   private _answered(w: Waiting, r: PostResult): void {
     w._busy = false;
-    const again = r.status === 0 || r.status === 408 || r.status === 429 || r.status >= 500;
+    const again = /^(0|408|429|5..)$/.test(String(r.status));
     if (!again || w._tries >= maxTries) {
       // A 400 means that the good items were stored all the same and the rest never will be.
       if (r.status >= 400 ? r.status !== 400 : r.status < 200) this._lost++;

@@ -171,7 +171,7 @@ export class Stream {
       this._bytes += bytes;
       if (this._contentAt < 0 && kind !== 'reasoning' && kind !== 'tool') this._contentAt = t;
       this._bad._text(t, this._hiddenSince < 0);
-      this.client._page?._request();
+      this.client._page?._arrived();
     }
     this._recv._push(t, bytes, kind);
     this._touch();

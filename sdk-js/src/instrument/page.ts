@@ -25,8 +25,10 @@ interface PaintEntry extends PerformanceEntry {
 const sources = { 'interaction-contentful-paint': 'i', element: 'e', 'long-animation-frame': 'l' } as const;
 /** Frames that may still get their presentation time. */
 const openFrames = 128;
-/** Frames without a change after which nobody waits for the next one. */
+/** Frames without a change after which nobody waits for the next one, on pages that draw from animation callbacks. */
 const idleFrames = 6;
+/** Frames after which it is known whether the page does. */
+const learned = 8;
 
 /**
  * What all streams of a page share: its frames, its visibility, its end, and the browser's paint entries. It
@@ -38,6 +40,10 @@ export class Page {
   /** Called after each frame. @internal */
   readonly _onFrame = new Set<(f: Frame) => void>();
   private _pending = false;
+  /** Between the animation callbacks and the end of a frame. */
+  private _making = false;
+  /** The page changes the DOM in its animation callbacks. */
+  private _driven = false;
   private _quiet = 0;
   private _observers: PerformanceObserver[] = [];
 
@@ -71,8 +77,18 @@ export class Page {
     return document.visibilityState === 'visible';
   }
 
-  /** Something may be drawn in the next frame: watch it, and those after it while changes go on. @internal */
+  /**
+   * Text is about to reach the page. Pages that draw from their own animation callbacks change the DOM after ours:
+   * ask for the frame before they do. For others that would only cost, so it ends once they are known.
+   * @internal
+   */
+  _arrived(): void {
+    if (this._driven || this._frames.length < learned) this._ask();
+  }
+
+  /** The DOM has changed: watch the frame that will show it. @internal */
   _request(): void {
+    this._driven ||= this._making;
     this._quiet = 0;
     this._ask();
   }
@@ -87,14 +103,14 @@ export class Page {
     this._pending = true;
     requestAnimationFrame(() => {
       const start = this._client.env.now();
+      this._making = true;
       afterFrame(() => {
-        this._pending = false;
+        this._pending = this._making = false;
         const frame: Frame = { _start: start, _end: this._client.env.now() };
         this._frames.push(frame);
         if (this._frames.length > openFrames) this._frames.shift();
         for (const f of this._onFrame) this._client._safe(() => f(frame));
-        // Pages that draw from their own animation callbacks change the DOM after ours: be there first.
-        if (this._quiet++ < idleFrames && this._client._streams.size) this._ask();
+        if (this._driven && this._quiet++ < idleFrames && this._client._streams.size) this._ask();
       });
     });
   }
@@ -152,26 +168,27 @@ export class Page {
 
   /** Without interaction entries, the frame after the first change anywhere is the first feedback. */
   private _firstChange(s: Stream): () => void {
-    const root = document.body ?? document.documentElement;
+    const feedback = (frame: Frame) => {
+      this._onFrame.delete(feedback);
+      if (this._visible) s._feedback(frame._end);
+    };
     const changed = new MutationObserver(() => {
       changed.disconnect();
       this._request();
-      const f = (frame: Frame) => {
-        this._onFrame.delete(f);
-        if (this._visible) s._feedback(frame._end);
-      };
-      this._onFrame.add(f);
+      this._onFrame.add(feedback);
     });
-    changed.observe(root, { childList: true, subtree: true, characterData: true });
+    changed.observe(document, { childList: true, subtree: true, characterData: true });
     return () => changed.disconnect();
   }
 }
+
+const urgent = { priority: 'user-blocking' };
 
 /** Runs f right after the frame that is being made. */
 function afterFrame(f: () => void): void {
   const s = (globalThis as { scheduler?: { postTask?: (f: () => void, o: object) => Promise<unknown> } }).scheduler;
   if (s?.postTask) {
-    s.postTask(f, { priority: 'user-blocking' });
+    s.postTask(f, urgent);
   } else {
     const c = new MessageChannel();
     c.port1.onmessage = f;

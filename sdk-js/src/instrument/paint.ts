@@ -137,7 +137,7 @@ class AnswerObserver {
   private _begin(): void {
     if (this._began) return;
     this._began = true;
-    this._placeholder = this._text._slice(0, this._text._length);
+    this._placeholder = this._all();
     this._ruler._restart(this._text._length);
   }
 
@@ -229,7 +229,7 @@ class AnswerObserver {
     this._changed = false;
     if (this._shrunk) {
       this._shrunk = false;
-      const gone = this._sure ? retracted(this._paintedText, this._text._slice(0, this._text._length), this._placeholder) : 0;
+      const gone = this._sure ? retracted(this._paintedText, this._all(), this._placeholder) : 0;
       if (gone) {
         this._stream._retracted(frame._end, gone);
         // A new text has begun, rather than a piece been cut out of the old one.
@@ -257,10 +257,13 @@ class AnswerObserver {
     }
   }
 
+  private _all(): string {
+    return this._text._slice(0, this._text._length);
+  }
+
   /** Something stands there that did not before the answer. */
   private _hasText(): boolean {
-    const text = this._text._slice(0, this._text._length);
-    return text !== this._placeholder && !!text.trim();
+    return this._all() !== this._placeholder && !!this._all().trim();
   }
 
   private _shows(): boolean {
@@ -275,14 +278,9 @@ class AnswerObserver {
     const now = s._now;
     this._page._drain();
     const ready = (f: Frame) => force || f._shown !== undefined || now - f._end > settleTime;
-    let n = 0;
-    for (const p of this._pending) {
-      if (!ready(p._frame) && this._pending.length <= pendingCap) break;
-      s._paint._push(p._frame._shown ?? p._frame._end, p._bytes);
-      n++;
-    }
-    if (n) {
-      this._pending.splice(0, n);
+    while (this._pending[0] && (ready(this._pending[0]._frame) || this._pending.length > pendingCap)) {
+      const { _frame, _bytes } = this._pending.shift() as { _frame: Frame; _bytes: number };
+      s._paint._push(_frame._shown ?? _frame._end, _bytes);
       s._touch();
     }
     const f = this._first;

@@ -90,14 +90,9 @@ export function watchResponse(stream: Stream, response: Response): Response {
   const { body } = response;
   const format = formatOf(get);
   // A refused or empty request has no answer; the page may try again.
-  if (!response.ok) {
-    stream.fail(`http_${response.status}`);
-    return response;
-  }
-  if (!body) {
-    stream.done();
-    return response;
-  }
+  if (!response.ok) stream.fail(`http_${response.status}`);
+  else if (!body) stream.done();
+  if (!response.ok || !body) return response;
   if (format === 'sse') stream.protocol = 'sse';
   const tap = bodyTap(stream, new BodyReader(stream, format));
   tapReadable(body, tap);

@@ -1,4 +1,6 @@
+/** Units of one block: 2 to the power of 12. */
 const block = 4096;
+const blockOf = (i: number) => i >> 12;
 
 /** A text that grows at its end. Reading near the end never costs more than one block, however long it is. */
 export class Rope {
@@ -21,13 +23,13 @@ export class Rope {
 
   /** UTF-16 unit at i; NaN behind the end. @internal */
   _at(i: number): number {
-    return (this._blocks[Math.floor(i / block)] ?? this._last).charCodeAt(i % block);
+    return (this._blocks[blockOf(i)] ?? this._last).charCodeAt(i % block);
   }
 
   /** @internal */
   _slice(from: number, to: number): string {
     let s = '';
-    for (let k = Math.floor(from / block); k * block < to && k <= this._blocks.length; k++) {
+    for (let k = blockOf(from); k * block < to && k <= this._blocks.length; k++) {
       s += (this._blocks[k] ?? this._last).slice(Math.max(from - k * block, 0), to - k * block);
     }
     return s;

@@ -124,7 +124,7 @@ export class Ruler {
       const known = same >= this._plainTo && this._plainTo >= base._len;
       this._plain = known ? this._plain + measure(text, this._plainTo) : measure(text, base._len);
       this._plainTo = text._length;
-      this._shown = Math.max(this._shown, Math.min(this._plain, this._bytes || Number.POSITIVE_INFINITY));
+      this._shown = Math.max(this._shown, Math.min(this._plain, this._bytes || this._plain));
     }
   }
 
