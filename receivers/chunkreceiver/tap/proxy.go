@@ -23,7 +23,7 @@ import (
 // Sizes of the buffers that bytes are copied through: a stream of events holds one as long as it runs and has
 // little in it; anything else passes faster through a large one.
 const (
-	eventBuffer = 4 << 10
+	eventBuffer = 16 << 10
 	bulkBuffer  = 64 << 10
 )
 
