@@ -16,6 +16,7 @@ import (
 
 	"github.com/fermata-io/fermata/api/apiextension"
 	"github.com/fermata-io/fermata/collector/ingestextension"
+	"github.com/fermata-io/fermata/feedback/joiner"
 	"github.com/fermata-io/fermata/processors/groupcommitprocessor"
 	"github.com/fermata-io/fermata/processors/streamprocessor"
 	"github.com/fermata-io/fermata/receivers/chunkreceiver"
@@ -31,6 +32,7 @@ func components(addrs *addresses) (otelcol.Factories, error) {
 	if f.Extensions, err = otelcol.MakeFactoryMap[extension.Factory](
 		addrs.extension(apiextension.NewFactory()),
 		addrs.extension(ingestextension.NewFactory()),
+		joiner.NewFactory(),
 		filestorage.NewFactory(),
 	); err != nil {
 		return f, err

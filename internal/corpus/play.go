@@ -70,7 +70,13 @@ func (c *Case) Play(prefix string, baseUS int64) Records {
 		case "gateway":
 			r.gateway(s, prefix, baseUS)
 		case "client":
-			s.received(page(s))
+			size := s.ChunkBytes
+			for k := range c.Streams {
+				if o := &c.Streams[k]; size == 0 && o.Source == "server" && o.Request == s.Request {
+					size = o.ChunkBytes
+				}
+			}
+			s.received(page(s), size)
 		case "paint":
 			s.painted(page(s), c.ID == "P03")
 		case "rum":
@@ -181,7 +187,7 @@ func (r *Records) gateway(s *CaseStream, prefix string, baseUS int64) {
 }
 
 // received fills in what the page received and how it ended.
-func (s *CaseStream) received(p *wire.Client) {
+func (s *CaseStream) received(p *wire.Client, size uint32) {
 	if s.Version != "" {
 		p.Release = s.Version
 	}
@@ -202,8 +208,8 @@ func (s *CaseStream) received(p *wire.Client) {
 			}
 		default:
 			n := s.C.Bytes[i]
-			if s.ChunkBytes > 0 {
-				n = s.ChunkBytes
+			if size > 0 {
+				n = size
 			} else if i < len(s.C.Tokens) && s.C.Tokens[i] > 1 {
 				n *= s.C.Tokens[i]
 			}

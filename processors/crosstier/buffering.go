@@ -14,6 +14,7 @@ type release struct {
 	spanUS int64 // how long the upstream took over the same content
 	chunks int   // of the upstream
 	size   int64 // in positions
+	bytes  int64 // of text, as the upstream counts; 0: not known
 }
 
 // catchUp is how long after it became visible a page may still catch up.
@@ -31,6 +32,12 @@ func (v *view) releases(p *pair, explained func(from, at int64) bool) []release 
 		}
 		r := release{a: a, b: b, at: d.t[a], size: p.downPos[b] - p.before(a)}
 		r.spanUS, r.chunks = p.span(a, b)
+		if p.up.total() > 0 {
+			if i := p.upIndex(p.before(a)); a > 0 {
+				r.bytes = -p.up.bytes[i]
+			}
+			r.bytes += p.up.bytes[p.upIndex(p.downPos[b])]
+		}
 		from := int64(math.MinInt64)
 		if a > 0 {
 			from = d.t[a-1]
@@ -131,10 +138,14 @@ func rhythm(p *pair, all, held []release, ev map[string]any) string {
 	for i := 1; i < len(all) && all[i].at <= last; i++ {
 		intervals = append(intervals, float64(all[i].at-all[i-1].at))
 	}
-	size, sizeCV := meanCV(sizes)
+	_, sizeCV := meanCV(sizes)
 	every, everyCV := meanCV(intervals)
-	if p.unit == "bytes" {
-		ev["bytes_per_release"] = int64(size)
+	if p.up.total() > 0 {
+		bytes := int64(0)
+		for _, r := range full {
+			bytes += r.bytes
+		}
+		ev["bytes_per_release"] = bytes / int64(len(full))
 	}
 	if len(intervals) > 0 {
 		ev["interval_us"] = int64(every)

@@ -328,9 +328,10 @@ func sameState(a, b *wire.Finding) bool {
 		string(a.Evidence) == string(b.Evidence)
 }
 
-// revision grows with what is known of the stream; at the same point a closed state beats an open one.
+// revision grows with what is known of the stream; at the same point a closed state beats an open one. The steps
+// between leave room for what the join adds to a state, see package joiner.
 func (f *follower) revision(w *wire.Finding) int64 {
-	r := f.knownUS * 4
+	r := f.knownUS * 1024
 	switch {
 	case w.Withdrawn:
 		r += 2

@@ -208,8 +208,11 @@ func parseCursor(s string) (at int64, id string, err error) {
 	return at, id, nil
 }
 
+// Statement fills the columns of the table into a query that has /*columns*/ in their place.
+func Statement(sql string) string { return strings.ReplaceAll(sql, "/*columns*/", Table.SelectList()) }
+
 func (r *Reader) rows(ctx context.Context, sql string, args ...any) ([]Row, error) {
-	rows, err := r.conn.Query(ctx, strings.ReplaceAll(sql, "/*columns*/", Table.SelectList()), args...)
+	rows, err := r.conn.Query(ctx, Statement(sql), args...)
 	if err != nil {
 		return nil, fmt.Errorf("read findings: %w", err)
 	}

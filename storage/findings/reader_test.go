@@ -132,7 +132,7 @@ func TestFilters(t *testing.T) {
 func TestPages(t *testing.T) {
 	db := storagetest.New(t)
 	r := findings.NewReader(db.Conn)
-	rng := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // not secret
+	rng := rand.New(rand.NewPCG(1, 2))
 	var all []wire.Finding
 	for i := range 137 {
 		all = append(all, stall(fmt.Sprintf("r%03d", i), rng.Int64N(8)))

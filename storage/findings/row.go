@@ -56,15 +56,15 @@ const (
 func FromWire(f *wire.Finding, origin string) Row {
 	r := Row{
 		Tenant: f.Tenant, RequestID: f.RequestID, ID: f.ID, At: table.Micros(f.StartedAt + f.StartUS),
-		Origin: origin, Version: uint64(max(0, f.Revision)), //nolint:gosec // not negative
-		Kind: string(f.Kind), Grade: f.Grade, Tier: string(f.Tier), Attempt: uint16(min(f.Attempt, 65535)), //nolint:gosec // bounded
+		Origin: origin, Version: uint64(max(0, f.Revision)),
+		Kind: string(f.Kind), Grade: f.Grade, Tier: string(f.Tier), Attempt: uint16(min(f.Attempt, 65535)),
 		Emitter: f.Emitter, StartedAt: table.Micros(f.StartedAt), Channel: f.Channel,
 		StartUS: f.StartUS, DurationUS: f.DurationUS, Open: f.Open, Withdrawn: f.Withdrawn, Severity: f.Severity,
 		Attribution: f.Attribution, Confidence: uint16(min(max(f.Confidence, 0), 1)*1000 + 0.5), Evidence: string(f.Evidence),
 		Provider: f.Provider, Deployment: f.Deployment, Model: f.Model, ModelVersion: f.ModelVersion, QueryType: f.QueryType,
 	}
 	if f.Chunk.OK && f.Chunk.V >= 0 {
-		r.Chunk = table.Some(uint32(min(f.Chunk.V, 1<<32-1))) //nolint:gosec // bounded
+		r.Chunk = table.Some(uint32(min(f.Chunk.V, 1<<32-1)))
 	}
 	return r
 }

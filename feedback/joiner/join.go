@@ -1,0 +1,111 @@
+package joiner
+
+import (
+	"context"
+	"slices"
+
+	"github.com/fermata-io/fermata/feedback/joined"
+	"github.com/fermata-io/fermata/internal/wire"
+	"github.com/fermata-io/fermata/storage/clickhouse"
+	"github.com/fermata-io/fermata/storage/findings"
+	"github.com/fermata-io/fermata/storage/requests"
+)
+
+// addedStep is how much higher than the state it adds to the joiner stores a finding of a stream.
+const addedStep = 8
+
+// join derives the findings of requests of one tenant and stores those that are new or differ from what is stored.
+func (w *worker) join(ctx context.Context, batch []name) error {
+	tenant := batch[0].tenant
+	ids := make([]string, len(batch))
+	for i, n := range batch {
+		ids[i] = n.id
+	}
+	reqs, err := w.store.Requests(ctx, tenant, ids)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, r := range reqs {
+		names = append(names, joined.Names(r)...)
+	}
+	slices.Sort(names)
+	stored, err := w.found.Rows(ctx, tenant, slices.Compact(names))
+	if err != nil {
+		return err
+	}
+	byRequest := map[string][]findings.Row{}
+	for i := range stored {
+		byRequest[stored[i].RequestID] = append(byRequest[stored[i].RequestID], stored[i])
+	}
+	var write []findings.Row
+	for _, r := range reqs {
+		var own []findings.Row
+		for _, n := range joined.Names(r) {
+			own = append(own, byRequest[n]...)
+		}
+		found, refined := joined.Derive(r, own, &w.cross)
+		write = append(write, Changes(r, own, found, refined)...)
+	}
+	return w.write(ctx, write)
+}
+
+// Changes returns the rows that bring what is stored of a request to what was derived of it. stored are the last states of
+// its findings.
+func Changes(r *requests.Request, stored []findings.Row, found, refined []wire.Finding) []findings.Row {
+	var out []findings.Row
+	last := map[string]*findings.Row{}
+	for i := range stored {
+		last[stored[i].ID] = &stored[i]
+	}
+	still := map[string]bool{}
+	for i := range found {
+		row := findings.FromWire(&found[i], findings.OriginJoin)
+		still[row.ID] = true
+		if old := last[row.ID]; old != nil {
+			row.Version = old.Version
+			if row == *old {
+				continue
+			}
+			row.Version++
+		} else {
+			row.Version = 1
+		}
+		out = append(out, row)
+	}
+	for i := range stored {
+		if old := &stored[i]; old.Origin == findings.OriginJoin && old.RequestID == r.RequestID && !old.Withdrawn && !still[old.ID] {
+			row := *old
+			row.Withdrawn, row.Open = true, false
+			row.Version++
+			out = append(out, row)
+		}
+	}
+	for i := range refined {
+		if old := last[refined[i].ID]; old != nil && old.Attribution != refined[i].Attribution {
+			row := *old
+			row.Attribution = refined[i].Attribution
+			row.Version += addedStep
+			out = append(out, row)
+		}
+	}
+	return out
+}
+
+// write stores rows of findings.
+func (w *worker) write(ctx context.Context, rows []findings.Row) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	b := findings.Table.NewBatch()
+	for i := range rows {
+		b.Append(&rows[i])
+	}
+	if err := w.insert.Insert(ctx, clickhouse.Block{SQL: b.InsertSQL(), Input: b.Input()}); err != nil {
+		return err
+	}
+	for i := range rows {
+		w.tel.wrote(rows[i].Kind)
+	}
+	return nil
+}

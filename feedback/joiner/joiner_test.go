@@ -1,0 +1,261 @@
+package joiner
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/config/configopaque"
+	"go.opentelemetry.io/collector/extension/extensiontest"
+
+	"github.com/fermata-io/fermata/internal/corpus"
+	"github.com/fermata-io/fermata/internal/wire"
+	"github.com/fermata-io/fermata/storage/aliases"
+	"github.com/fermata-io/fermata/storage/clickhouse"
+	"github.com/fermata-io/fermata/storage/clients"
+	"github.com/fermata-io/fermata/storage/enginetest"
+	"github.com/fermata-io/fermata/storage/findings"
+	"github.com/fermata-io/fermata/storage/gateways"
+	"github.com/fermata-io/fermata/storage/migrations"
+	"github.com/fermata-io/fermata/storage/streams"
+)
+
+func TestMain(m *testing.M) { enginetest.Main(m) }
+
+// rig is a migrated database with a joiner that looks when it is told to.
+type rig struct {
+	cfg  *Config
+	conn driver.Conn
+	ins  *clickhouse.Inserter
+	w    *worker
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	e := enginetest.Start(t)
+	cfg := NewDefaultConfig()
+	cfg.ClickHouse.DSN = configopaque.String(e.DSN(e.NewDatabase(t)))
+	opts, err := cfg.ClickHouse.Options()
+	require.NoError(t, err)
+	_, err = migrations.Up(t.Context(), opts, nil)
+	require.NoError(t, err)
+	tel, err := newTelemetry(componenttest.NewNopTelemetrySettings())
+	require.NoError(t, err)
+	w, err := open(cfg, tel)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, w.close()) })
+	return &rig{cfg: cfg, conn: w.conn, ins: w.insert, w: w}
+}
+
+// store inserts records as the exporter does.
+func (r *rig) store(t *testing.T, rec corpus.Records) {
+	t.Helper()
+	s, g, c, a := streams.Table.NewBatch(), gateways.Table.NewBatch(), clients.Table.NewBatch(), aliases.Table.NewBatch()
+	var names []aliases.Row
+	for i := range rec.Streams {
+		var row streams.Row
+		streams.FromWire(&rec.Streams[i], &row)
+		s.Append(&row)
+		names = aliases.AppendStream(names, &rec.Streams[i])
+	}
+	for i := range rec.Gateways {
+		row := gateways.FromWire(&rec.Gateways[i])
+		g.Append(&row)
+		names = aliases.AppendGateway(names, &rec.Gateways[i])
+	}
+	for i := range rec.Clients {
+		rec.Clients[i].ReceivedAt = time.Now().UnixMicro()
+		row := clients.FromWire(&rec.Clients[i])
+		c.Append(&row)
+		names = aliases.AppendClient(names, &rec.Clients[i])
+	}
+	for i := range names {
+		a.Append(&names[i])
+	}
+	for _, b := range []struct {
+		n     int
+		block clickhouse.Block
+	}{
+		{s.Len(), clickhouse.Block{SQL: s.InsertSQL(), Input: s.Input()}},
+		{g.Len(), clickhouse.Block{SQL: g.InsertSQL(), Input: g.Input()}},
+		{c.Len(), clickhouse.Block{SQL: c.InsertSQL(), Input: c.Input()}},
+		{a.Len(), clickhouse.Block{SQL: a.InsertSQL(), Input: a.Input()}},
+	} {
+		if b.n > 0 {
+			require.NoError(t, r.ins.Insert(t.Context(), b.block))
+		}
+	}
+}
+
+func (r *rig) look(t *testing.T) {
+	t.Helper()
+	require.NoError(t, r.w.look(t.Context()))
+}
+
+// rows counts the states stored.
+func (r *rig) rows(t *testing.T) (n uint64) {
+	t.Helper()
+	require.NoError(t, r.conn.QueryRow(t.Context(), "SELECT count() FROM findings").Scan(&n))
+	return n
+}
+
+func (r *rig) list(t *testing.T) []findings.Finding {
+	t.Helper()
+	p, err := r.w.found.List(t.Context(), findings.Filter{Limit: 1000})
+	require.NoError(t, err)
+	return p.Findings
+}
+
+func kinds(fs []findings.Finding) map[string]int {
+	out := map[string]int{}
+	for i := range fs {
+		out[fs[i].RequestID+" "+fs[i].Kind]++
+	}
+	return out
+}
+
+// play makes the records of some cases, with ids of their own.
+func play(t *testing.T, ids ...string) (all corpus.Records) {
+	t.Helper()
+	list, err := corpus.LoadCases("../../processors/testdata/cases.jsonl")
+	require.NoError(t, err)
+	base := time.Now().Add(-10 * time.Minute).UnixMicro()
+	for _, id := range ids {
+		for i := range list {
+			if list[i].ID == id {
+				rec := list[i].Play(id+"-", base)
+				all.Streams = append(all.Streams, rec.Streams...)
+				all.Gateways = append(all.Gateways, rec.Gateways...)
+				all.Clients = append(all.Clients, rec.Clients...)
+			}
+		}
+	}
+	return all
+}
+
+// What the tiers show is stored once, in whatever order they arrive, and listed by window.
+func TestJoinsWhatArrives(t *testing.T) {
+	want := map[string]int{"B01-r1 buffering": 1, "A03-r1 cancel_waste": 1, "P01-r1 render_lag": 1, "T08-r1 clock_conflict": 1, "R01-id-7 id_conflict": 1}
+	all := play(t, "B01", "A03", "P01", "T08", "R01", "K05", "V01", "L01")
+	for name, parts := range map[string][]corpus.Records{
+		"at once":      {all},
+		"server first": {{Streams: all.Streams}, {Gateways: all.Gateways, Clients: all.Clients}},
+		"client first": {{Gateways: all.Gateways, Clients: all.Clients}, {Streams: all.Streams}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			for _, p := range parts {
+				r.store(t, p)
+				r.look(t)
+			}
+			require.Equal(t, want, kinds(r.list(t)))
+			stored := r.rows(t)
+			for range 3 {
+				r.look(t)
+			}
+			r.store(t, all) // delivered again
+			r.look(t)
+			require.Equal(t, stored, r.rows(t), "nothing new, nothing stored")
+			require.Equal(t, want, kinds(r.list(t)))
+		})
+	}
+}
+
+// A finding that later records explain away is withdrawn, and comes back when more of them show it again.
+func TestWithdraws(t *testing.T) {
+	r := newRig(t)
+	all := play(t, "A01")
+	page := all.Clients[0]
+	r.store(t, all)
+	r.look(t)
+	require.Equal(t, map[string]int{"A01-r1 cancel_waste": 1}, kinds(r.list(t)))
+	// A second segment of the page tells that it had got everything before it was left.
+	page.Seq, page.Recv, page.Aborted, page.Done = 1, wire.Chunks{}, wire.Opt[int64]{}, wire.Some(page.Aborted.V-1000)
+	r.store(t, corpus.Records{Clients: []wire.Client{page}})
+	r.look(t)
+	require.Empty(t, r.list(t))
+}
+
+// An engine that logs under the id of its answer is joined with the page that knows the request by its own.
+func TestJoinsByTheAnswersID(t *testing.T) {
+	all := play(t, "B03")
+	all.Streams[0].RequestID = "chatcmpl-7"
+	all.Clients[0].ResponseID = "chatcmpl-7"
+	r := newRig(t)
+	r.store(t, corpus.Records{Clients: all.Clients})
+	r.look(t)
+	r.store(t, corpus.Records{Streams: all.Streams})
+	r.look(t)
+	require.Equal(t, map[string]int{"B03-r1 buffering": 1}, kinds(r.list(t)))
+}
+
+// Streams of one emitter that were silent together are one event, told in the evidence of each.
+func TestSilenceOfSeveralStreams(t *testing.T) {
+	r := newRig(t)
+	began := time.Now().Add(-time.Hour).UnixMicro()
+	put := func(id, kind string, at, us int64) {
+		f := wire.Finding{
+			ID: id, Kind: wire.FindingKind(kind), Tenant: "default", RequestID: "r-" + id, Tier: wire.TierServer, Attempt: 1, Emitter: "vllm",
+			StartedAt: began, StartUS: at, DurationUS: us, Evidence: json.RawMessage(`{"gaps":1}`), Revision: 1024, Target: wire.Target{Model: "m"},
+		}
+		row := findings.FromWire(&f, findings.OriginStream)
+		require.NoError(t, r.w.write(t.Context(), []findings.Row{row}))
+	}
+	put("a", "stall", 4_000_000, 7_400_000)
+	r.look(t)
+	require.Len(t, r.list(t), 1)
+	require.JSONEq(t, `{"gaps":1}`, string(r.list(t)[0].Evidence), "one stream is no event")
+	put("b", "stall", 4_010_000, 7_395_000)
+	put("new", "slow_start", 4_003_000, 7_397_000)
+	put("other", "stall", 30_000_000, 7_400_000)
+	r.look(t)
+	r.look(t)
+	marked := 0
+	for _, f := range r.list(t) {
+		var ev struct {
+			Gaps  int    `json:"gaps"`
+			Event *event `json:"event"`
+		}
+		require.NoError(t, json.Unmarshal(f.Evidence, &ev))
+		require.Equal(t, 1, ev.Gaps)
+		if ev.Event == nil {
+			continue
+		}
+		marked++
+		require.Equal(t, []string{"r-a", "r-b"}, ev.Event.Requests)
+		require.Equal(t, []string{"r-new"}, ev.Event.Waiting)
+		require.Equal(t, 2, ev.Event.Streams)
+		require.Contains(t, []string{"r-a", "r-b"}, f.RequestID)
+	}
+	require.Equal(t, 2, marked)
+	stored := r.rows(t)
+	r.look(t)
+	require.Equal(t, stored, r.rows(t))
+}
+
+func TestLifecycle(t *testing.T) {
+	r := newRig(t)
+	r.cfg.Interval = 20 * time.Millisecond
+	f := NewFactory()
+	require.NoError(t, r.cfg.Validate())
+	ext, err := f.Create(t.Context(), extensiontest.NewNopSettings(Type), r.cfg)
+	require.NoError(t, err)
+	require.NoError(t, ext.Shutdown(t.Context()), "not started")
+	require.NoError(t, ext.Start(t.Context(), componenttest.NewNopHost()))
+	r.store(t, play(t, "B03"))
+	require.Eventually(t, func() bool { return len(r.list(t)) == 1 }, 20*time.Second, 20*time.Millisecond)
+	require.NoError(t, ext.Shutdown(t.Context()))
+	require.NoError(t, ext.Shutdown(t.Context()))
+}
+
+func TestConfig(t *testing.T) {
+	cfg := NewDefaultConfig()
+	cfg.Interval, cfg.Overlap, cfg.CatchUp, cfg.Late, cfg.EventSlack, cfg.Batch, cfg.MaxRequests = 0, 0, 0, 0, 0, 0, -1
+	err := cfg.Validate()
+	for _, key := range []string{"interval", "overlap", "catch_up", "late", "event_slack", "batch", "max_requests"} {
+		require.ErrorContains(t, err, key+": ")
+	}
+}

@@ -1,0 +1,11 @@
+-- Between which instants, for each emitter and target, stalls and slow starts lie of which something new was stored since
+-- the last look. The skip index on inserted_at leaves the newest granules.
+SELECT
+    tenant, emitter, provider, deployment, model,
+    toUnixTimestamp64Micro(min(at)) AS since,
+    max(toUnixTimestamp64Micro(at) + duration_us) AS until
+FROM findings
+WHERE inserted_at >= fromUnixTimestamp({from:Int64})
+  AND origin = 'stream' AND tier = 'server' AND kind IN ('stall', 'slow_start') AND NOT open
+GROUP BY tenant, emitter, provider, deployment, model
+LIMIT 1000
