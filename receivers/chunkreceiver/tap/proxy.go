@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"mime"
 	"net/http"
 	"net/http/httptrace"
 	"net/http/httputil"
@@ -154,14 +153,9 @@ func rewrite(pr *httputil.ProxyRequest) {
 		out.Header[headerTraceparent] = []string{header}
 	}
 	if out.Body != nil {
-		scan := out.Header.Get("Content-Encoding") == "" && jsonType(out.Header.Get("Content-Type"))
-		out.Body = &requestBody{ReadCloser: out.Body, s: s, scan: scan}
+		// The content type says little: curl -d calls JSON a form. What is no JSON is told by its first byte.
+		out.Body = &requestBody{ReadCloser: out.Body, s: s, scan: out.Header.Get("Content-Encoding") == ""}
 	}
-}
-
-func jsonType(contentType string) bool {
-	mt, _, err := mime.ParseMediaType(contentType)
-	return err != nil || mt == "application/json" || mt == "text/plain" || strings.HasSuffix(mt, "+json")
 }
 
 // requestBody is a request's body on its way to the upstream. It looks for the model's name, and it stays at its
