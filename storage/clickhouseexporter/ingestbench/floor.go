@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/ClickHouse/ch-go/proto"
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/fermata-io/fermata/storage/clickhouse"
 )
@@ -17,10 +16,7 @@ const floorTable = `CREATE TABLE floor (
 ) ENGINE = MergeTree PARTITION BY toDate(ts) ORDER BY (service, model, ts)`
 
 // runFloor inserts the gaps and a handful of scalars as columns, 5000 streams at a time, and does nothing else.
-func runFloor(ctx context.Context, conn driver.Conn, cfg clickhouse.Config, w *workload) error {
-	if err := conn.Exec(ctx, floorTable); err != nil {
-		return fmt.Errorf("floor: %w", err)
-	}
+func runFloor(ctx context.Context, cfg clickhouse.Config, w *workload) error {
 	ins, err := clickhouse.OpenInserter(cfg)
 	if err != nil {
 		return err

@@ -42,7 +42,7 @@ func TestRun(t *testing.T) {
 		Dir: t.TempDir(), Group: group, Log: t.Output(),
 	})
 	require.NoError(t, err)
-	require.Positive(t, r.Floor.Gaps)
-	require.Positive(t, r.Ours.Gaps)
+	require.Positive(t, r.Floor.Bytes)
+	require.Positive(t, r.Ours.Bytes)
 	t.Logf("medians\n  floor %s\n  ours  %s\n  ratio %.2f", r.Floor, r.Ours, r.Ratio)
 }

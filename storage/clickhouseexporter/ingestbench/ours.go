@@ -30,44 +30,70 @@ type host map[component.ID]component.Component
 
 func (h host) GetExtensions() map[component.ID]component.Component { return h }
 
-// runOurs sends the messages through the pipeline and returns when every stream is in ClickHouse.
-func runOurs(ctx context.Context, conn driver.Conn, cfg clickhouse.Config, queueDir string, group Grouping, messages [][]byte, streams int) (err error) {
+// pipeline is group commit, queue on disk and exporter, started.
+type pipeline struct {
+	consumer.Logs
+	stop []func(context.Context) error // in the order in which they are called
+}
+
+func (p *pipeline) close(ctx context.Context) error {
+	var errs []error
+	for _, f := range p.stop {
+		errs = append(errs, f(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// newPipeline migrates the database and starts the pipeline.
+func newPipeline(ctx context.Context, cfg clickhouse.Config, queueDir string, group Grouping) (_ *pipeline, err error) {
 	opts, err := cfg.Options()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := migrations.Up(ctx, opts, nil); err != nil {
-		return err
+		return nil, err
 	}
+	p := &pipeline{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, p.close(ctx))
+		}
+	}()
 	f := filestorage.NewFactory()
 	fcfg := f.CreateDefaultConfig().(*filestorage.Config)
 	fcfg.Directory, fcfg.FSync = queueDir, true
 	store, err := f.Create(ctx, extensiontest.NewNopSettings(f.Type()), fcfg)
 	if err != nil {
-		return fmt.Errorf("storage: %w", err)
+		return nil, fmt.Errorf("storage: %w", err)
 	}
 	if err := store.Start(ctx, componenttest.NewNopHost()); err != nil {
-		return fmt.Errorf("storage: %w", err)
+		return nil, fmt.Errorf("storage: %w", err)
 	}
-	defer func() { err = errors.Join(err, store.Shutdown(ctx)) }()
+	p.stop = append(p.stop, store.Shutdown)
 	id := component.NewID(f.Type())
 	ecfg := clickhouseexporter.NewDefaultConfig()
 	ecfg.ClickHouse = cfg
 	ecfg.Queue.Get().StorageID = &id
 	exp, err := clickhouseexporter.NewFactory().CreateLogs(ctx, exportertest.NewNopSettings(clickhouseexporter.Type), ecfg)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := exp.Start(ctx, host{id: store}); err != nil {
-		return err
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, exp.Shutdown(ctx)) }()
+	p.stop = append([]func(context.Context) error{exp.Shutdown}, p.stop...)
 	consume, shutdown, err := group(ctx, exp)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, shutdown(ctx)) }()
-	if err := post(ctx, consume, messages); err != nil {
+	p.Logs = consume
+	p.stop = append([]func(context.Context) error{shutdown}, p.stop...)
+	return p, nil
+}
+
+// send posts the messages and returns when every stream is in ClickHouse.
+func (p *pipeline) send(ctx context.Context, conn driver.Conn, messages [][]byte, streams int) error {
+	if err := post(ctx, p, messages); err != nil {
 		return err
 	}
 	var n uint64

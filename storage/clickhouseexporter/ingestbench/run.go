@@ -63,21 +63,31 @@ func Run(ctx context.Context, o Options) (rep Report, err error) {
 	var floors, ours []Cost
 	var ratios []float64
 	for i := range o.Runs {
-		f, err := measure(ctx, eng, w, "floor", i, func(conn driver.Conn, cfg clickhouse.Config) error {
-			return runFloor(ctx, conn, cfg, w)
+		f, err := measure(ctx, eng, w, "floor", i, func(conn driver.Conn, cfg clickhouse.Config) (variant, error) {
+			return variant{
+				run:   func() error { return runFloor(ctx, cfg, w) },
+				close: func() error { return nil },
+			}, conn.Exec(ctx, floorTable)
 		})
 		if err != nil {
-			return rep, err
+			return rep, fmt.Errorf("floor: %w", err)
 		}
-		u, err := measure(ctx, eng, w, "streams", i, func(conn driver.Conn, cfg clickhouse.Config) error {
+		u, err := measure(ctx, eng, w, "streams", i, func(conn driver.Conn, cfg clickhouse.Config) (variant, error) {
 			queue, err := os.MkdirTemp(o.Dir, "queue")
 			if err != nil {
-				return err
+				return variant{}, err
 			}
-			return runOurs(ctx, conn, cfg, queue, o.Group, messages, w.len())
+			p, err := newPipeline(ctx, cfg, queue, o.Group)
+			if err != nil {
+				return variant{}, err
+			}
+			return variant{
+				run:   func() error { return p.send(ctx, conn, messages, w.len()) },
+				close: func() error { return p.close(ctx) },
+			}, nil
 		})
 		if err != nil {
-			return rep, err
+			return rep, fmt.Errorf("ours: %w", err)
 		}
 		floors, ours, ratios = append(floors, f), append(ours, u), append(ratios, u.Sum()/f.Sum())
 		_, _ = fmt.Fprintf(o.Log, "run %d\n  floor %s\n  ours  %s\n  ratio %.2f\n", i+1, f, u, u.Sum()/f.Sum())
@@ -91,7 +101,12 @@ func (c Cost) String() string {
 		c.Sum(), c.Collector, c.Server, c.Bytes, c.Gaps, c.Seconds, c.Inserts)
 }
 
-func measure(ctx context.Context, eng *engine.Engine, w *workload, table string, run int, do func(driver.Conn, clickhouse.Config) error) (Cost, error) {
+// variant is what is measured, ready to run.
+type variant struct{ run, close func() error }
+
+func measure(ctx context.Context, eng *engine.Engine, w *workload, table string, run int,
+	prepare func(driver.Conn, clickhouse.Config) (variant, error),
+) (Cost, error) {
 	name := fmt.Sprintf("fermata_bench_%s_%d", table, run)
 	cfg := clickhouse.NewDefaultConfig()
 	cfg.DSN = configopaque.String(eng.DSN(""))
@@ -112,18 +127,22 @@ func measure(ctx context.Context, eng *engine.Engine, w *workload, table string,
 	if err := clickhouse.Ping(ctx, conn); err != nil {
 		return Cost{}, err
 	}
+	v, err := prepare(conn, cfg)
+	if err != nil {
+		return Cost{}, err
+	}
 	before, err := inserts(ctx, conn)
 	if err != nil {
 		return Cost{}, err
 	}
 	runtime.GC()
 	self, server, begin := cpu(os.Getpid()), cpu(eng.PID()), time.Now()
-	if err := do(conn, cfg); err != nil {
-		return Cost{}, err
+	if err := v.run(); err != nil {
+		return Cost{}, errors.Join(err, v.close())
 	}
 	took := time.Since(begin)
 	selfAfter := cpu(os.Getpid())
-	if err := settle(ctx, conn); err != nil {
+	if err := errors.Join(v.close(), settle(ctx, conn)); err != nil {
 		return Cost{}, err
 	}
 	serverAfter := cpu(eng.PID())
