@@ -68,12 +68,12 @@ func contentOf(t reflect.Type) func(dst []byte, field unsafe.Pointer) []byte {
 }
 
 func number[T uint16 | uint32 | uint64 | int32 | int64](dst []byte, f unsafe.Pointer) []byte {
-	return binary.LittleEndian.AppendUint64(dst, uint64(*at[T](f))) //nolint:gosec // bits only
+	return binary.LittleEndian.AppendUint64(dst, uint64(*at[T](f)))
 }
 
 func optional[T uint32 | uint64 | int64](dst []byte, f unsafe.Pointer) []byte {
 	o := at[Opt[T]](f)
-	return appendOpt(dst, o.OK, uint64(o.V)) //nolint:gosec // bits only
+	return appendOpt(dst, o.OK, uint64(o.V))
 }
 
 func list[T any](one func([]byte, T) []byte) func([]byte, unsafe.Pointer) []byte {
