@@ -126,8 +126,10 @@ func (l *loop) fields(c *flat.Coder) {
 	if l.state == quiet {
 		return
 	}
-	flat.Int(c, &l.kind)
-	c.Bool(&l.opaque)
+	flat.Int(c, &l.class.kind)
+	for _, v := range []*bool{&l.class.ruler, &l.class.fill, &l.class.coded, &l.class.empty, &l.class.opaque} {
+		c.Bool(v)
+	}
 	flat.Int(c, &l.broke)
 	f, e := &l.found, &l.found.Evidence
 	flat.Int(c, &f.Channel)
@@ -176,7 +178,7 @@ func (s *slot) possible() bool {
 	e := &s.loop.found.Evidence
 	return c.lag <= maxLag && c.lag+c.run <= c.n && (c.lag > 0 || c.run == 0) && c.context <= contextOpaque &&
 		w.main.possible(w.n) && w.alt.possible(w.n) && w.loose.possible(w.n) && w.part.chars < maxWord && uint32(w.part.chars) <= c.n &&
-		s.loop.state <= broken && s.loop.kind <= blank && e.Match <= Drifting && e.PeriodChars >= 0 &&
+		s.loop.state <= broken && s.loop.class.kind <= blank && e.Match <= Drifting && e.PeriodChars >= 0 &&
 		s.places.local >= 0 && (s.loop.state != byWords || w.held)
 }
 

@@ -101,20 +101,30 @@ func (u *unit) kind(marks uint32) kind {
 
 // fill reports whether the unit is what tables of constants are filled with.
 func (u *unit) fill() bool {
-	return u.distinct <= 8 && u.blank > 0 && u.dense == 0 && (u.comma || u.digits+u.blank == u.chars)
+	return u.distinct <= 10 && u.blank > 0 && u.dense == 0 && (u.comma || u.digits+u.blank == u.chars)
 }
 
 // ruler reports whether the unit is one mark, or two in turn.
 func (u *unit) ruler() bool { return u.distinct <= 2 && u.text()+u.digits == 0 }
 
+// class is what the bar depends on in a unit.
+type class struct {
+	kind   kind
+	ruler  bool
+	fill   bool
+	coded  bool // words with code characters
+	empty  bool // white space only
+	opaque bool // lies within text without words, such as base64
+}
+
+func (u *unit) class(marks uint32, opaque bool) class {
+	return class{u.kind(marks), u.ruler(), u.fill(), u.marks > 0 && u.text() > 0, u.blank == u.chars, opaque}
+}
+
 // sight is what is known of a loop at one moment.
 type sight struct {
-	match   Match
-	kind    kind
-	ruler   bool
-	fill    bool
-	empty   bool    // white space only
-	opaque  bool    // lies within text without words, such as base64
+	match Match
+	class
 	period  float64 // characters
 	copies  float64
 	chars   float64 // of all copies
@@ -149,6 +159,7 @@ const (
 	never          = 1e9  // copies that no text reaches
 	sentenceWords  = 4    // plain words in a row that make a sentence
 	dataChars      = 110  // closing tags, tables of zeros, rulers: seldom longer at the place where a text is cut
+	codedChars     = 160  // a few equal lines of code where a text is cut
 	dataLiveChars  = 120  // the same anywhere
 	dataFewChars   = 400  // three equal records
 	fillChars      = 350  // tables of one constant
@@ -159,6 +170,8 @@ const (
 	listChars      = 150
 	textShare      = 1.0 / 3
 	countPlain     = 0.2
+	codeCopies     = 12
+	codeChars      = 350
 	maskedChars    = 120
 	driftChars     = 300
 	driftQuality   = 0.92
@@ -169,7 +182,8 @@ const (
 	driftCodeQual  = 0.97
 	shuffleQual    = 0.78
 	shuffleNews    = 0.6
-	ordinalMisses  = 1.2
+	ordinalMisses  = 2.1
+	ordinalNews    = 1.2
 	ordinalCopies  = 12
 	shufflePlain   = 0.45
 	shuffleChars   = 400
@@ -197,6 +211,9 @@ func (c *Config) bar(s sight, m moment) (copies, chars float64) {
 	switch s.kind {
 	case data:
 		chars = max(chars, dataChars)
+		if s.coded && m == atLimit {
+			chars = max(chars, codedChars)
+		}
 		if s.fill {
 			chars = max(chars, fillChars)
 		}
@@ -262,6 +279,8 @@ func (c *Config) unlike(s sight, m moment, copies, chars float64) (float64, floa
 		return copies, chars // all that changes is a number
 	case counter && s.listed && s.words >= s.varied+1:
 		return copies + 3, max(chars, listChars) // a numbered list that repeats itself
+	case counter && s.match == Masked && m == atLimit && s.varied <= 1.15 && s.words >= s.varied+1 && s.text > 0:
+		return codeCopies, max(chars, codeChars) // code or data in which nothing but a number changes, to the limit
 	case s.kind != prose || s.reading < sentenceWords:
 		return never, chars
 	case !s.counts && s.varied > 1+0.04*s.words: // numbers that change here and there are news
@@ -277,7 +296,7 @@ func (c *Config) unlike(s sight, m moment, copies, chars float64) (float64, floa
 	case s.quality < shuffleQual || s.plain < shufflePlain:
 		return never, chars
 	case s.news <= shuffleNews:
-	case s.missed <= ordinalMisses && s.news <= ordinalMisses: // twenty-first, twenty-second
+	case s.missed <= ordinalMisses && s.news <= ordinalNews: // twenty-first, twenty-second
 		return max(copies, ordinalCopies), max(chars, shuffleChars)
 	default:
 		return never, chars

@@ -2,11 +2,10 @@ package repetition
 
 // loop is the finding of one slot, raised or not.
 type loop struct {
-	found  Finding
-	broke  uint32 // place where the followed text stopped to repeat
-	state  state
-	kind   kind // of the unit, as last judged
-	opaque bool
+	found Finding
+	broke uint32 // place where the followed text stopped to repeat
+	state state
+	class class // of the unit, as last judged
 }
 
 type state uint8
@@ -50,7 +49,7 @@ func (s *slot) charSight() sight {
 	}
 	u := c.unit()
 	return sight{
-		match: Exact, kind: u.kind(12), ruler: u.ruler(), fill: u.fill(), empty: u.blank == u.chars, opaque: c.opaque(),
+		match: Exact, class: u.class(16, c.opaque()),
 		period: float64(c.lag), copies: 1 + float64(c.run)/float64(c.lag), chars: float64(c.run + c.lag), quality: 1,
 	}
 }
@@ -121,7 +120,7 @@ func (s *slot) lookUp(t *track) {
 // tell makes the event for a state of the finding.
 func (s *slot) tell(op Op, to state, end uint32, v sight, conf float64, dst []Event) []Event {
 	l := &s.loop
-	l.state, l.kind, l.opaque = to, v.kind, v.opaque
+	l.state, l.class = to, v.class
 	s.words.held = to == byWords
 	s.measure(end, v, conf)
 	return append(dst, Event{op, l.found})
@@ -224,7 +223,7 @@ func (s *slot) wordSight(cfg *Config, m *track) (v sight, ok bool) {
 	}
 	u := s.words.unit(m.lag)
 	v = sight{
-		kind: u.kind(4), period: float64(u.chars), copies: m.copies(), chars: length,
+		class: u.class(4, false), period: float64(u.chars), copies: m.copies(), chars: length,
 		quality: float64(m.match) / float64(m.n), words: float64(m.lag), reading: u.sentence,
 		varied: float64(m.differ()) / (m.copies() - 1), text: float64(u.text()) / float64(max(1, u.chars)),
 		code:  float64(u.marks) / float64(max(1, u.chars)),
@@ -320,7 +319,7 @@ func (s *slot) lastSight(cfg *Config, m moment) (v sight, chars bool) {
 	if m == stopped || l.state == broken { // what was told of it
 		e := &l.found.Evidence
 		return sight{
-			match: e.Match, kind: l.kind, opaque: l.opaque, period: float64(e.PeriodChars),
+			match: e.Match, class: l.class, period: float64(e.PeriodChars),
 			copies: float64(e.Repeats), chars: float64(e.Chars), quality: e.Quality,
 		}, true
 	}

@@ -137,12 +137,12 @@ func (t *track) vary(number uint32, digits, listed bool) {
 // differ is the number of words that match but for digits: those seen as they came, and those before.
 func (t *track) differ() uint32 { return t.match - t.exact - t.spaced }
 
-// counts reports whether all that changes from copy to copy is one number, and that by one; it may stand twice.
+// counts reports whether all that changes from copy to copy is one number, and that by one; it may stand three times.
 // Most of the words that differ must have been seen as they came, since only then their numbers are known.
 func (t *track) counts() bool {
 	d := t.differ()
-	return t.varied > 0 && t.varied*10 >= d*7 && float64(d) <= 2.2*(t.copies()-1)+1 &&
-		t.steps*10 >= (t.varied-1)*8 && t.ups*10 >= (t.varied-1)*4
+	return t.varied > 0 && t.varied*10 >= d*7 && float64(d) <= 3.2*(t.copies()-1)+1 &&
+		t.steps*10 >= (t.varied-1)*8 && t.ups*10 >= (t.varied-1)*3
 }
 
 // place is where word i starts; i must be in the ring.
