@@ -4,8 +4,10 @@ import type { AddressInfo } from 'node:net';
 import { build } from 'esbuild';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { WireBeacon, WireStream } from '../src/core/types';
+import { schema } from '../test/schema';
 
 const root = new URL('..', import.meta.url);
+const check = schema('rum');
 
 /** How the collector behaves. */
 export type Mood = 'ok' | 'slow' | 'garbage' | 'busy' | 'cut';
@@ -20,6 +22,7 @@ export class TestServer {
   /** Answers to give before the mood is `ok` again; Infinity: for ever. */
   moody = Number.POSITIVE_INFINITY;
   private _round = 0;
+  private _invalid: string | undefined;
   url = '';
 
   private readonly _http: Server;
@@ -71,7 +74,8 @@ export class TestServer {
   /** Waits until the beacons so far fulfil a condition. */
   async until(what: string, ok: () => boolean, ms = 15_000): Promise<void> {
     const end = Date.now() + ms;
-    while (!ok()) {
+    while (this._invalid || !ok()) {
+      if (this._invalid) throw new Error(`not by the schema: ${this._invalid}`);
       const left = end - Date.now();
       if (left <= 0) throw new Error(`timed out waiting for ${what}; got ${JSON.stringify(this.beacons).slice(0, 3000)}`);
       await new Promise<void>((r) => {
@@ -135,8 +139,10 @@ export class TestServer {
       return;
     }
     const body = Buffer.concat(chunks).toString('utf8');
+    const beacon = JSON.parse(body) as WireBeacon;
+    this._invalid ??= check(beacon);
     this.bodies.push(body);
-    this.beacons.push(JSON.parse(body) as WireBeacon);
+    this.beacons.push(beacon);
     res.writeHead(200, { 'content-type': 'application/json' });
     res.end('{"accepted":1,"rejected":0,"errors":[]}');
     for (const w of this._waiters.splice(0)) w();

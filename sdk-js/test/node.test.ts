@@ -2,6 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { createServer, type ServerOptions } from '../src/node/index';
 import type { WireChunks, WireGateway } from '../src/node/wire';
 import { FakeEnv, sum, times } from './rig';
+import { schema } from './schema';
+
+const checks = { '/v1/chunks': schema('chunks'), '/v1/gateway': schema('gateway') };
 
 function rig(options: Partial<ServerOptions> = {}) {
   const env = new FakeEnv();
@@ -13,7 +16,9 @@ function rig(options: Partial<ServerOptions> = {}) {
     emitter: 'gw',
     app: 'chat',
     post: async (path, type, body) => {
-      if (status === 200) sent.push({ path, type, records: body.split('\n').map((l) => JSON.parse(l) as unknown) });
+      const records = body.split('\n').map((l) => JSON.parse(l) as unknown);
+      for (const r of records) expect(checks[path as keyof typeof checks](r)).toBeUndefined();
+      if (status === 200) sent.push({ path, type, records });
       return { status };
     },
     ...options,

@@ -146,6 +146,7 @@ describe('sampling', () => {
     const failed = client.stream({ requestId: 'failed' });
     failed.pieces([{ kind: 'content', text: 'a' }]);
     failed.fail('network');
+    env.t += 2000;
     const late = client.stream({ requestId: 'late', submitAt: env.t - 3000 });
     late.pieces([{ kind: 'content', text: 'a' }]);
     late.done();

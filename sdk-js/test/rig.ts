@@ -1,5 +1,6 @@
 import { Client } from '../src/core/client';
 import type { ClientOptions, Env, PostResult, WireBeacon, WireStream } from '../src/core/types';
+import { schema } from './schema';
 
 /** A clock that moves only when told, and timers that run on it. */
 export class FakeEnv implements Env {
@@ -44,6 +45,8 @@ export class FakeEnv implements Env {
 
 export const turn = () => new Promise<void>((r) => setImmediate(r));
 
+const check = schema('rum');
+
 /** A collector in memory, with an answer that tests can change. */
 export class FakeTransport {
   bodies: string[] = [];
@@ -63,8 +66,14 @@ export class FakeTransport {
     return ok;
   };
 
+  /** What came in, each held against the schema. */
   get beacons(): WireBeacon[] {
-    return [...this.bodies, ...this.handed].map((b) => JSON.parse(b) as WireBeacon);
+    return [...this.bodies, ...this.handed].map((b) => {
+      const beacon = JSON.parse(b) as WireBeacon;
+      const wrong = check(beacon);
+      if (wrong) throw new Error(wrong);
+      return beacon;
+    });
   }
   get streams(): WireStream[] {
     return this.beacons.flatMap((b) => b.streams);

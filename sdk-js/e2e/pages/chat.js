@@ -16,6 +16,8 @@ const $ = (id) => document.getElementById(id);
 // --- the page's own observer of what is on the screen ---
 const seen = { text: '', html: '', got: [], shown: [], clicked: 0 };
 const probes = new Map();
+const free = new Map();
+globalThis.freeAt = () => Object.fromEntries(free);
 new PerformanceObserver((list) => {
   for (const e of list.getEntries()) {
     if (e.identifier === 'feedback') seen.feedback = e.presentationTime;
@@ -28,6 +30,8 @@ function probe(id, bytes) {
   p.setAttribute('elementtiming', id);
   p.textContent = `probe ${id}`;
   if (bytes !== undefined) probes.set(id, bytes);
+  // When the main thread was free again after the frame that shows it.
+  requestAnimationFrame(() => scheduler.postTask(() => free.set(id, performance.now()), { priority: 'user-blocking' }));
   // One that is gone before its frame is on the screen is never reported.
   $('probes').append(p);
   setTimeout(() => p.remove(), 1000);

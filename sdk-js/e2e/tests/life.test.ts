@@ -146,13 +146,24 @@ describe('beacons', () => {
     expect(median(withSdk) - median(without)).toBeLessThan(Math.max(noise, 5));
   });
 
-  test('no consent: nothing is sent, neither beacons nor ids', async () => {
-    const page = await start('n=5&consent=0');
-    await finished(page);
-    await page.goto('about:blank');
-    expect(server.requests[0]?.headers['x-request-id']).toBeUndefined();
-    expect(server.beacons).toEqual([]);
-  });
+  /** For tests that nothing arrives: a server that no page of another test knows. */
+  const alone = async (f: (own: TestServer) => Promise<void>) => {
+    const own = await new TestServer().start();
+    try {
+      await f(own);
+    } finally {
+      await own.stop();
+    }
+  };
+
+  test('no consent: nothing is sent, neither beacons nor ids', () =>
+    alone(async (own) => {
+      const page = await start('n=5&consent=0', own.url);
+      await finished(page);
+      await page.goto('about:blank');
+      expect(own.requests[0]?.headers['x-request-id']).toBeUndefined();
+      expect(own.beacons).toEqual([]);
+    }));
 
   test('consent given later: what was measured is sent', async () => {
     const page = await start('n=5&consent=pending');
@@ -162,16 +173,17 @@ describe('beacons', () => {
     await final();
   });
 
-  test('sampled out: only a bad answer is sent', async () => {
-    const page = await start('n=5&sample=0');
-    await finished(page);
-    await page.evaluate('fermata.flush()');
-    await page.goto('about:blank');
-    expect(server.beacons).toEqual([]);
-    await start('n=10&sample=0&stallAt=5&stall=1600');
-    await final();
-    expect(join(server.segments).bytes_total).toBe(bytes(answerWords(new URLSearchParams('n=10')).join('')));
-  });
+  test('sampled out: only a bad answer is sent', () =>
+    alone(async (own) => {
+      const page = await start('n=5&sample=0', own.url);
+      await finished(page);
+      await page.evaluate('fermata.flush()');
+      await page.goto('about:blank');
+      expect(own.beacons).toEqual([]);
+      await start('n=10&sample=0&stallAt=5&stall=1600', own.url);
+      await own.until('the last segment', () => own.segments.some((s) => s.final));
+      expect(join(own.segments).bytes_total).toBe(bytes(answerWords(new URLSearchParams('n=10')).join('')));
+    }));
 });
 
 describe('between server and user', () => {

@@ -79,7 +79,7 @@ export class Stream {
     options: StreamOptions = {},
   ) {
     const now = client.env.now();
-    this.submitAt = Math.min(options.submitAt ?? now, now);
+    this.submitAt = Math.max(Math.min(options.submitAt ?? now, now), 0);
     this.requestId = validId(options.requestId) ? options.requestId : undefined;
     this.extract = options.extract;
     this.contentKind = options.contentKind;
