@@ -165,7 +165,7 @@ func (s *slot) judgeWords(cfg *Config, dst []Event) []Event {
 		return dst
 	}
 	s.lookUp(m)
-	m.next = m.n + max(4, m.lag/4)
+	m.next = m.n + max(4, m.lag/4, m.n/8)
 	v, conf, yes := s.bestWords(cfg, live)
 	if !yes {
 		return dst
