@@ -2,6 +2,8 @@
 -- Class: metadata-only (new table).
 -- Order: the hour in front keeps a time window's rows together; inside an hour rows are found by request id,
 -- and the bloom filter spares look-ups by id the other hours.
+-- Granules are small (2048 rows, 1 MiB) and parts compact up to 128 MiB: a look-up takes whole rows of many columns, of
+-- which it then decompresses less and opens fewer files.
 -- Reads must pick one row (the greatest version) for each identity: merges drop re-deliveries some time later.
 
 -- +goose Up
@@ -94,4 +96,5 @@ ENGINE = ReplacingMergeTree(version)
 PARTITION BY toDate(started_at)
 PRIMARY KEY (tenant, toStartOfHour(started_at), request_id)
 ORDER BY (tenant, toStartOfHour(started_at), request_id, tier, attempt, emitter, started_at, seq)
+SETTINGS index_granularity = 2048, index_granularity_bytes = 1048576, min_bytes_for_wide_part = 134217728
 COMMENT 'Server and gateway chunk streams as delivered, one row for each stream or segment';

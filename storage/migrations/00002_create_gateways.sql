@@ -77,4 +77,5 @@ ENGINE = ReplacingMergeTree(version)
 PARTITION BY toDate(received_at)
 PRIMARY KEY (tenant, toStartOfHour(received_at), request_id)
 ORDER BY (tenant, toStartOfHour(received_at), request_id, emitter, received_at)
+SETTINGS index_granularity = 2048, index_granularity_bytes = 1048576, min_bytes_for_wide_part = 134217728
 COMMENT 'Requests as gateways handled them, one row for each record as delivered';

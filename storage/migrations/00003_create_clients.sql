@@ -89,4 +89,5 @@ ENGINE = ReplacingMergeTree(version)
 PARTITION BY toDate(received_at)
 PRIMARY KEY (tenant, toStartOfHour(received_at), request_id)
 ORDER BY (tenant, toStartOfHour(received_at), request_id, session_id, has_submit, submit_us, seq)
+SETTINGS index_granularity = 2048, index_granularity_bytes = 1048576, min_bytes_for_wide_part = 134217728
 COMMENT 'Streams as pages saw them, one row for each stream or segment as delivered';

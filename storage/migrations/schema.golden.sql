@@ -93,7 +93,7 @@ ENGINE = ReplacingMergeTree(version)
 PARTITION BY toDate(received_at)
 PRIMARY KEY (tenant, toStartOfHour(received_at), request_id)
 ORDER BY (tenant, toStartOfHour(received_at), request_id, session_id, has_submit, submit_us, seq)
-SETTINGS index_granularity = 8192
+SETTINGS index_granularity = 2048, index_granularity_bytes = 1048576, min_bytes_for_wide_part = 134217728
 COMMENT 'Streams as pages saw them, one row for each stream or segment as delivered';
 
 CREATE TABLE findings
@@ -204,7 +204,7 @@ ENGINE = ReplacingMergeTree(version)
 PARTITION BY toDate(received_at)
 PRIMARY KEY (tenant, toStartOfHour(received_at), request_id)
 ORDER BY (tenant, toStartOfHour(received_at), request_id, emitter, received_at)
-SETTINGS index_granularity = 8192
+SETTINGS index_granularity = 2048, index_granularity_bytes = 1048576, min_bytes_for_wide_part = 134217728
 COMMENT 'Requests as gateways handled them, one row for each record as delivered';
 
 CREATE TABLE icl_minute
@@ -715,5 +715,5 @@ ENGINE = ReplacingMergeTree(version)
 PARTITION BY toDate(started_at)
 PRIMARY KEY (tenant, toStartOfHour(started_at), request_id)
 ORDER BY (tenant, toStartOfHour(started_at), request_id, tier, attempt, emitter, started_at, seq)
-SETTINGS index_granularity = 8192
+SETTINGS index_granularity = 2048, index_granularity_bytes = 1048576, min_bytes_for_wide_part = 134217728
 COMMENT 'Server and gateway chunk streams as delivered, one row for each stream or segment';

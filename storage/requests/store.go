@@ -46,14 +46,16 @@ const (
 
 // Request implements Reader.
 func (s *Store) Request(ctx context.Context, tenant, id string) (*Request, error) {
-	var rec Records
-	var owners []owner
-	err := parallel(
-		func() (err error) { rec, err = s.gather(ctx, tenant, []string{id}); return err },
-		func() (err error) { owners, err = s.owners(ctx, tenant, id); return err },
-	)
+	rec, err := s.gather(ctx, tenant, []string{id})
 	if err != nil {
 		return nil, err
+	}
+	var owners []owner
+	if onlyByResponse(rec, id) {
+		// Nothing, or only what an engine would log under an answer's id.
+		if owners, err = s.owners(ctx, tenant, id); err != nil {
+			return nil, err
+		}
 	}
 	switch {
 	case rec.Empty() && len(owners) == 1:
@@ -80,6 +82,21 @@ func (s *Store) Request(ctx context.Context, tenant, id string) (*Request, error
 		return nil, err
 	}
 	return Assemble(tenant, id, rec), nil
+}
+
+// onlyByResponse reports whether pages and gateways know the id only as that of an answer.
+func onlyByResponse(rec Records, id string) bool {
+	for i := range rec.Gateways {
+		if rec.Gateways[i].RequestID == id {
+			return false
+		}
+	}
+	for i := range rec.Clients {
+		if c := &rec.Clients[i]; c.RequestID == id {
+			return false
+		}
+	}
+	return true
 }
 
 // follow adds the records that others logged under another name of the request.

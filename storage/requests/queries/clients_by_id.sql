@@ -1,8 +1,6 @@
--- All client records of some request ids, one delivery of each.
+-- All client records of some request ids. Deliveries of one identity are told apart by Assemble.
 -- Index: as streams_by_id.
 SELECT {{columns}}
 FROM clients
 WHERE tenant = {tenant:String} AND request_id IN {ids:Array(String)}
-ORDER BY request_id, session_id, has_submit, submit_us, seq, version DESC
-LIMIT 1 BY request_id, session_id, has_submit, submit_us, seq
 LIMIT {limit:UInt32}
