@@ -6,9 +6,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -72,11 +70,7 @@ func cache(t *testing.T, name string) string {
 
 // model starts the LLM and returns its URL.
 func model(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	port := l.Addr().(*net.TCPAddr).Port
-	require.NoError(t, l.Close())
-	cmd := exec.Command(cache(t, "venv/bin/python"), "serve.py", cache(t, "model.gguf"), strconv.Itoa(port))
+	cmd := exec.Command(cache(t, "venv/bin/python"), "serve.py", cache(t, "model.gguf"), "0")
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	log, err := os.Create(filepath.Join(t.TempDir(), "model.log"))
@@ -90,9 +84,9 @@ func model(t *testing.T) string {
 	})
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
-		if lines.Text() == "READY" {
+		if url, ok := strings.CutPrefix(lines.Text(), "READY "); ok {
 			go func() { _, _ = io.Copy(io.Discard, out) }()
-			return fmt.Sprintf("http://127.0.0.1:%d", port)
+			return url
 		}
 	}
 	t.Fatalf("the model did not start; see %s", log.Name())
@@ -108,9 +102,10 @@ type surroundings struct {
 // client runs the openai client against a tap.
 func client(t *testing.T, tapURL string) (env surroundings, all []measured) {
 	cmd := exec.Command(cache(t, "venv/bin/python"), "client.py", tapURL+"/v1", strconv.Itoa(requests), strconv.Itoa(maxTokens))
-	cmd.Stderr = os.Stderr
+	var problems strings.Builder
+	cmd.Stderr = &problems
 	out, err := cmd.Output()
-	require.NoError(t, err)
+	require.NoError(t, err, problems.String())
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	require.Len(t, lines, requests+1)
 	require.NoError(t, json.Unmarshal([]byte(lines[0]), &env))

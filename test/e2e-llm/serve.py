@@ -2,7 +2,7 @@
 
 usage: serve.py MODEL.gguf PORT [SLOTS]
 
-Prints READY when requests are answered. One thread: with more, the model slows down whatever else runs here.
+Prints READY and the address when requests are answered. Port 0 lets the system choose. One thread: with more, the model slows down whatever else runs here.
 """
 import os
 import signal
@@ -25,6 +25,6 @@ p.n_gpu_layers = 0
 p.cache_ram_mib = 0  # the default lets memory grow to 8 GiB
 p.ui = False
 server = xllamacpp.Server(p)
-print("READY", flush=True)
+print("READY", server.listening_address, flush=True)
 signal.sigwait([signal.SIGTERM, signal.SIGINT])
 os._exit(0)  # the server's threads don't end by themselves
