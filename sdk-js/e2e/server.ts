@@ -174,10 +174,16 @@ export class TestServer {
     if (format === 'ui') headers['x-vercel-ai-ui-message-stream'] = 'v1';
     res.writeHead(200, headers);
     res.flushHeaders();
+    const first = this.requests.filter((r) => r.url === url.pathname).length === 1;
+    if (p.get('drop')) res.write('retry: 50\n\n');
     for (const e of opening(format)) res.write(e);
     for (const [i, w] of words.entries()) {
       if (i) await wait(gap(p, i));
       if (res.destroyed) return;
+      if (first && i === Number(p.get('drop') ?? -1)) {
+        res.end();
+        return;
+      }
       entry.sent.push(performance.timeOrigin + performance.now());
       res.write(frame(format, w));
     }

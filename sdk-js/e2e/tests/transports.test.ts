@@ -86,3 +86,11 @@ test("the openai client's own retries are attempts of one question", async () =>
   expect(s.error).toBeUndefined();
   expect(new Set(server.requests.map((r) => r.headers['x-request-id'])).size).toBe(1);
 });
+
+test('an EventSource that is cut and connects again says so', async () => {
+  await ask('chat.html?via=eventsource&drop=5&n=10');
+  await server.until('the last segment', () => server.segments.some((s) => s.final));
+  const s = join(server.segments);
+  expect(s.reconnects).toBe(1);
+  expect([s.done_at !== undefined, s.error]).toEqual([true, undefined]);
+});
