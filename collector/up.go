@@ -143,13 +143,13 @@ func runUp(ctx context.Context, o upOptions, out, errOut io.Writer) (err error) 
 		return err
 	}
 
-	demoURL, closeDemo, err := serveDemo()
+	demoURL, closeDemo, err := serveDemo(ctx)
 	if err != nil {
 		return err
 	}
 	defer closeDemo()
 	upstreams[demoName] = demoURL
-	metricsPort, err := freePort()
+	metricsPort, err := freePort(ctx)
 	if err != nil {
 		return err
 	}
@@ -230,8 +230,8 @@ func openStore(ctx context.Context, o upOptions, data string, log *zap.Logger, s
 }
 
 // serveDemo runs the built-in model on a port of its own, so that the tap proxies it like any other upstream.
-func serveDemo() (url string, closeDemo func(), err error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+func serveDemo(ctx context.Context) (url string, closeDemo func(), err error) {
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", nil, fmt.Errorf("built-in model: %w", err)
 	}
@@ -241,8 +241,8 @@ func serveDemo() (url string, closeDemo func(), err error) {
 }
 
 // freePort finds a port for the collector's own metrics, which are shown on the API's /metrics.
-func freePort() (int, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+func freePort(ctx context.Context) (int, error) {
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return 0, fmt.Errorf("port for metrics: %w", err)
 	}

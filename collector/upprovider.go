@@ -24,7 +24,7 @@ func newUpProviderFactory(values map[string]any) confmap.ProviderFactory {
 func (p *upProvider) Retrieve(_ context.Context, uri string, _ confmap.WatcherFunc) (*confmap.Retrieved, error) {
 	key, ok := strings.CutPrefix(uri, upScheme+":")
 	if !ok {
-		return nil, fmt.Errorf("%q does not start with %s:", uri, upScheme)
+		return nil, fmt.Errorf("%q is not of scheme %s", uri, upScheme)
 	}
 	v, ok := p.values[key]
 	if !ok {

@@ -38,7 +38,7 @@ func UnpackOffsets(b []byte, most int) ([]int64, error) {
 		if k <= 0 {
 			return nil, ErrTruncated
 		}
-		if v > math.MaxInt64-uint64(sum) { //nolint:gosec // sum is never negative
+		if v > math.MaxInt64-uint64(sum) {
 			return nil, fmt.Errorf("entry %d overflows", len(out))
 		}
 		sum += int64(v) //nolint:gosec // bounded above

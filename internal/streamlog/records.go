@@ -347,7 +347,7 @@ func PutClient(lr plog.LogRecord, c *wire.Client) {
 func put[T any](lr plog.LogRecord, event string, at int64, t *table[T], r *T) {
 	lr.SetEventName(event)
 	if at > 0 && at < math.MaxInt64/1000 {
-		lr.SetTimestamp(pcommon.Timestamp(at * 1000)) //nolint:gosec // positive
+		lr.SetTimestamp(pcommon.Timestamp(at * 1000))
 	}
 	lr.Attributes().EnsureCapacity(32)
 	t.write(r, lr.Attributes())

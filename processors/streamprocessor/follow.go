@@ -54,11 +54,12 @@ func (f *follower) take(s *wire.Stream) {
 	c := &s.Chunks
 	for i := range c.T {
 		k := c.KindAt(i)
-		switch {
-		case k == wire.KindDone:
+		switch k {
+		case wire.KindDone:
 			f.sawDone = true
-		case k == wire.KindRole, k == wire.KindUsage:
+		case wire.KindRole, wire.KindUsage:
 			f.sawOther = true
+		default:
 		}
 		bears := c.ContentBearing(i)
 		if bears && !f.started {
@@ -77,7 +78,7 @@ func (f *follower) take(s *wire.Stream) {
 		f.watch(s.ObservedUS.V)
 	}
 	f.nextSeq = s.Seq + 1
-	if s.Final && !(s.ObservedUS.OK && !s.EndUS.OK && !f.ended(s)) {
+	if s.Final && (!s.ObservedUS.OK || s.EndUS.OK || f.ended(s)) {
 		f.finish(s)
 	}
 	f.collect()

@@ -28,7 +28,7 @@ func TestOTLPIsAWayIn(t *testing.T) {
 	r, err := NewFactory().CreateLogs(t.Context(), receivertest.NewNopSettings(Type), cfg, sink)
 	require.NoError(t, err)
 	require.NoError(t, r.Start(t.Context(), componenttest.NewNopHost()))
-	addrs := r.(interface{ Addrs() map[string]string }).Addrs() //nolint:errcheck // the test's point
+	addrs := r.(interface{ Addrs() map[string]string }).Addrs()
 	require.NotEmpty(t, addrs["otlp_grpc"])
 
 	body := `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"eventName":"fermata.stream","timeUnixNano":"1700000000000000000","attributes":[
