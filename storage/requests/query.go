@@ -20,12 +20,13 @@ var queryFiles embed.FS
 
 // The queries of this package, one for each question.
 var (
-	streamsByID   = statement("streams_by_id", streams.Table.SelectList())
-	gatewaysByID  = statement("gateways_by_id", gateways.Table.SelectList())
-	clientsByID   = statement("clients_by_id", clients.Table.SelectList())
-	aliasesByName = statement("aliases_by_name", "")
-	listStart     = statement("list_start", "")
-	listWindow    = statement("list", "")
+	streamsByID        = statement("streams_by_id", streams.Table.SelectList())
+	gatewaysByID       = statement("gateways_by_id", gateways.Table.SelectList())
+	clientsByID        = statement("clients_by_id", clients.Table.SelectList())
+	aliasesByName      = statement("aliases_by_name", "")
+	statisticsSettings = statement("statistics_settings", "")
+	listStart          = statement("list_start", "")
+	listWindow         = statement("list", "")
 )
 
 // query is a statement's name, which ClickHouse's query log shows, and text.
@@ -52,18 +53,22 @@ func NewDefaultReadLimits() ReadLimits {
 }
 
 // context returns ctx with the limits and the query's name as ClickHouse settings.
-func (l ReadLimits) context(ctx context.Context, q query) context.Context {
-	return clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{
+func (l ReadLimits) context(ctx context.Context, q query, more ...string) context.Context {
+	s := clickhouse.Settings{
 		"max_execution_time": int(l.Time.Seconds()),
 		"max_memory_usage":   l.MemoryBytes,
 		"log_comment":        "fermata." + q.name,
 		"readonly":           2, // nothing can be written; the settings above may be set
-	}))
+	}
+	for _, name := range more {
+		s[name] = 0
+	}
+	return clickhouse.Context(ctx, clickhouse.WithSettings(s))
 }
 
-// rows runs a query and calls scan for each row.
-func (l ReadLimits) rows(ctx context.Context, conn driver.Conn, q query, args []any, scan func(driver.Rows) error) (err error) {
-	rs, err := conn.Query(l.context(ctx, q), q.sql, args...)
+// rows runs a query and calls scan for each row. off names settings to switch off.
+func (l ReadLimits) rows(ctx context.Context, conn driver.Conn, q query, args []any, scan func(driver.Rows) error, off ...string) (err error) {
+	rs, err := conn.Query(l.context(ctx, q, off...), q.sql, args...)
 	if err != nil {
 		return fmt.Errorf("query %s: %w", q.name, err)
 	}
@@ -86,7 +91,7 @@ func (l ReadLimits) rows(ctx context.Context, conn driver.Conn, q query, args []
 // byID gathers a table's records of some request ids as wire records.
 func byID[Row, Record any](
 	ctx context.Context, l ReadLimits, conn driver.Conn, q query, tenant string, ids []string,
-	newScan func() func(driver.Rows) (Row, error), toWire func(*Row) Record,
+	newScan func() func(driver.Rows) (Row, error), toWire func(*Row) Record, off []string,
 ) ([]Record, error) {
 	var out []Record
 	scan := newScan()
@@ -101,6 +106,6 @@ func byID[Row, Record any](
 		}
 		out = append(out, toWire(&row))
 		return nil
-	})
+	}, off...)
 	return out, err
 }

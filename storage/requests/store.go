@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -18,6 +19,7 @@ import (
 type Store struct {
 	conn   driver.Conn
 	limits ReadLimits
+	off    atomic.Pointer[[]string] // settings that a look-up switches off, once known
 }
 
 var _ Reader = (*Store)(nil)
@@ -163,27 +165,53 @@ func join(a, b Records) Records {
 // gather reads the records of all tiers under some ids.
 func (s *Store) gather(ctx context.Context, tenant string, ids []string) (Records, error) {
 	var rec Records
-	err := parallel(
+	off, err := s.lookUpOff(ctx)
+	if err != nil {
+		return rec, err
+	}
+	err = parallel(
 		func() (err error) {
 			rec.Streams, err = byID(ctx, s.limits, s.conn, streamsByID, tenant, ids, func() func(driver.Rows) (streams.Row, error) {
 				return streams.Table.NewScanner().Scan
-			}, (*streams.Row).ToWire)
+			}, (*streams.Row).ToWire, off)
 			return err
 		},
 		func() (err error) {
 			rec.Gateways, err = byID(ctx, s.limits, s.conn, gatewaysByID, tenant, ids, func() func(driver.Rows) (gateways.Row, error) {
 				return gateways.Table.NewScanner().Scan
-			}, (*gateways.Row).ToWire)
+			}, (*gateways.Row).ToWire, off)
 			return err
 		},
 		func() (err error) {
 			rec.Clients, err = byID(ctx, s.limits, s.conn, clientsByID, tenant, ids, func() func(driver.Rows) (clients.Row, error) {
 				return clients.Table.NewScanner().Scan
-			}, (*clients.Row).ToWire)
+			}, (*clients.Row).ToWire, off)
 			return err
 		},
 	)
 	return rec, err
+}
+
+// lookUpOff names the settings that cost a look-up half of its time and bring it nothing: column statistics, which
+// newer servers load for every column of every part to plan a query. Older ones have no such settings.
+func (s *Store) lookUpOff(ctx context.Context) ([]string, error) {
+	if off := s.off.Load(); off != nil {
+		return *off, nil
+	}
+	off := []string{}
+	err := s.limits.rows(ctx, s.conn, statisticsSettings, nil, func(rs driver.Rows) error {
+		var name string
+		if err := rs.Scan(&name); err != nil {
+			return err
+		}
+		off = append(off, name)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.off.Store(&off)
+	return off, nil
 }
 
 // owner is a request that carries a name; response says that the name is the id of its answer.
