@@ -156,6 +156,7 @@ func runUp(ctx context.Context, o upOptions, out, errOut io.Writer) (err error) 
 	values := map[string]any{
 		"dsn":              dsn,
 		"queue_dir":        filepath.Join(data, "queue"),
+		"dead_letter":      filepath.Join(data, "dead-letter.jsonl"),
 		"listen_api":       o.listen.api,
 		"listen_ingest":    o.listen.ingest,
 		"listen_tap":       o.listen.tap,
