@@ -22,7 +22,7 @@ help: ## show this list
 build: engine bin/fermata ## build bin/fermata and fetch the engine it runs
 
 bin/fermata: $(shell git ls-files -co --exclude-standard '*.go' '*.sql' '*.yaml' 'go.mod' 'go.sum' 2>/dev/null)
-	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $@ ./collector/cmd/fermata
+	$(GO) build -ldflags '$(LDFLAGS)' -o $@ ./collector/cmd/fermata
 
 engine: $(ENGINE) ## fetch the ClickHouse library (560 MB, once)
 
