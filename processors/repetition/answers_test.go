@@ -190,7 +190,7 @@ func TestRealAnswers(t *testing.T) {
 	precision, recall := float64(hit)/float64(hit+falseAlarm), float64(hit)/float64(hit+miss)
 	t.Logf("%d answers, %d loops found, %d missed, %d false alarms, %d rightly silent: precision %.3f, recall %.3f",
 		len(all), hit, miss, falseAlarm, silent, precision, recall)
-	require.GreaterOrEqual(t, len(all), 400)
+	require.GreaterOrEqual(t, len(all), 600)
 	require.GreaterOrEqual(t, precision, 0.99)
 	require.GreaterOrEqual(t, recall, 0.98)
 }

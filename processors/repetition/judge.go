@@ -170,8 +170,8 @@ const (
 	listChars      = 150
 	textShare      = 1.0 / 3
 	countPlain     = 0.2
-	codeCopies     = 12
-	codeChars      = 350
+	codeCopies     = 8
+	codeChars      = 380
 	maskedChars    = 120
 	driftChars     = 300
 	driftQuality   = 0.92
@@ -184,7 +184,7 @@ const (
 	shuffleNews    = 0.6
 	ordinalMisses  = 2.1
 	ordinalNews    = 1.2
-	ordinalCopies  = 12
+	ordinalCopies  = 10
 	shufflePlain   = 0.45
 	shuffleChars   = 400
 )
