@@ -53,7 +53,7 @@ bench: engine ## measure ingest, the tap and the decoders against their baseline
 
 lint: $(TOOLS)/golangci-lint $(TOOLS)/gofumpt ## vet, linters, formatting
 	$(GO) vet ./...
-	$(TOOLS)/golangci-lint run
+	$(TOOLS)/golangci-lint run --allow-parallel-runners
 	@test -z "$$($(TOOLS)/gofumpt -l $$(git ls-files '*.go' | grep -v '\.gen\.go$$'))" || { $(TOOLS)/gofumpt -l $$(git ls-files '*.go'); echo 'run: make fmt'; exit 1; }
 
 fmt: $(TOOLS)/gofumpt ## format all Go files

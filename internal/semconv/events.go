@@ -4,8 +4,8 @@ import "strings"
 
 // Names of events that mean one chunk or one token each, as senders are known to use them.
 const (
-	EventTokenGenerated = "gen_ai.token.generated" //nolint:gosec // not a credential. LoongSuite conventions; one event for each token
-	EventTokenScheduled = "gen_ai.token.scheduled" //nolint:gosec // not a credential. not a chunk: tells the queue's end
+	EventTokenGenerated = "gen_ai.token.generated" // LoongSuite conventions; one event for each token
+	EventTokenScheduled = "gen_ai.token.scheduled" // not a chunk: tells the queue's end
 )
 
 // DefaultChunkEvents are the names of span events and log records that stand for one chunk each.

@@ -63,7 +63,8 @@ type up struct {
 	data string
 	cmd  *exec.Cmd
 	log  *syncBuffer
-	done chan error
+	done chan struct{} // closed when the process has ended
+	ended error
 }
 
 type syncBuffer struct {
@@ -92,20 +93,23 @@ func start(data string, args ...string) (*up, error) {
 		"--listen-api", "127.0.0.1:0", "--listen-ingest", "127.0.0.1:0", "--listen-tap", "127.0.0.1:0",
 		"--listen-otlp-grpc", "127.0.0.1:0", "--listen-otlp-http", "127.0.0.1:0",
 	}, args...)
-	u := &up{data: data, cmd: exec.Command(binary, all...), log: &syncBuffer{}, done: make(chan error, 1)}
+	u := &up{data: data, cmd: exec.Command(binary, all...), log: &syncBuffer{}, done: make(chan struct{})}
 	u.cmd.Stdout, u.cmd.Stderr = u.log, u.log
 	u.cmd.Env = append(os.Environ(), "FERMATA_DATA="+data)
 	if err := u.cmd.Start(); err != nil {
 		return nil, err
 	}
-	go func() { u.done <- u.cmd.Wait() }()
+	go func() {
+		u.ended = u.cmd.Wait()
+		close(u.done)
+	}()
 	deadline := time.After(90 * time.Second)
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		select {
-		case err := <-u.done:
-			return nil, fmt.Errorf("fermata up ended: %w\n%s", err, u.log)
+		case <-u.done:
+			return nil, fmt.Errorf("fermata up ended: %w\n%s", u.ended, u.log)
 		case <-deadline:
 			_ = u.cmd.Process.Kill()
 			return nil, fmt.Errorf("fermata up not ready after 90 s\n%s", u.log)
