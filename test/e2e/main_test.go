@@ -60,10 +60,10 @@ type up struct {
 	ClickHouse string `json:"clickhouse"`
 	PID        int    `json:"pid"`
 
-	data string
-	cmd  *exec.Cmd
-	log  *syncBuffer
-	done chan struct{} // closed when the process has ended
+	data  string
+	cmd   *exec.Cmd
+	log   *syncBuffer
+	done  chan struct{} // closed when the process has ended
 	ended error
 }
 
