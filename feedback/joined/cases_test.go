@@ -51,7 +51,7 @@ func TestCasesThroughTheJoin(t *testing.T) {
 				for _, f := range joined.Findings(r, nil, &cfg) {
 					got = append(got, f.Kind)
 					require.GreaterOrEqual(t, f.At(), base-1_000_000)
-					require.Less(t, f.At(), base+200_000_000)
+					require.Less(t, f.At(), base+500_000_000)
 				}
 				require.Equal(t, kinds, got)
 			})

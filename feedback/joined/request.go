@@ -58,12 +58,7 @@ func stream(s *requests.Stream, attempt uint32, startedAt int64, c *requests.Chu
 		Tier: wire.Tier(s.Tier), Attempt: attempt, Emitter: or(s.Emitter), StartedAt: startedAt, StartUnknown: s.StartUnknown,
 		Final: s.State != requests.StateRunning, HeadersUS: opt(s.TTFBUS), EndUS: opt(s.EndUS), ObservedUS: opt(s.ObservedUS),
 		FinishReason: or(s.FinishReason), StopReason: or(s.StopReason), ErrorType: or(s.Error), Status: or(s.Status),
-		OutputTokens: opt(s.OutputTokens), Synthetic: s.Synthetic, Chunks: chunks(c),
-	}
-	if p := s.Reported; p != nil {
-		w.Reported = wire.Reported{
-			Definition: p.Definition, TTFTUS: opt(p.TTFTUS), TTFAUS: opt(p.TTFAUS), ITLMeanUS: opt(p.ITLMeanUS), TPOTUS: opt(p.TPOTUS), E2EUS: opt(p.E2EUS),
-		}
+		OutputTokens: opt(s.OutputTokens), Synthetic: s.Synthetic, Chunks: chunks(c), Reported: reported(s.Reported),
 	}
 	return w
 }
@@ -93,7 +88,16 @@ func gateway(g *requests.Gateway) *wire.Gateway {
 		Emitter: or(g.Emitter), ReceivedAt: g.StartedAt, UpstreamSentAt: at(g.UpstreamSentUS), FirstByteAt: at(g.FirstByteUS),
 		LastByteAt: at(g.LastByteUS), CancelledAt: at(g.CancelledUS), UpstreamClosedAt: at(g.UpstreamClosedUS),
 		QueueWaitUS: opt(g.Phases.QueueWaitUS), CacheLookupUS: opt(g.Phases.CacheLookupUS), RouteDecisionUS: opt(g.Phases.RouteDecisionUS),
-		Status: or(g.Status), ErrorType: or(g.Error),
+		Status: or(g.Status), ErrorType: or(g.Error), Reported: reported(g.Reported),
+	}
+}
+
+func reported(p *requests.Reported) wire.Reported {
+	if p == nil {
+		return wire.Reported{}
+	}
+	return wire.Reported{
+		Definition: p.Definition, TTFTUS: opt(p.TTFTUS), TTFAUS: opt(p.TTFAUS), ITLMeanUS: opt(p.ITLMeanUS), TPOTUS: opt(p.TPOTUS), E2EUS: opt(p.E2EUS),
 	}
 }
 

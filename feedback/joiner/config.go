@@ -25,10 +25,14 @@ type Config struct {
 	Late time.Duration `mapstructure:"late"`
 	// MaxRequests bounds the requests of one look; what is beyond waits for the next. Default 20 000.
 	MaxRequests int `mapstructure:"max_requests"`
-	// Batch is how many requests are read together. Default 100.
+	// Batch is how many requests are read together. Default 500.
 	Batch int `mapstructure:"batch"`
 	// EventSlack is how far the silences of two streams may lie apart and still be one event. Default 100 ms.
 	EventSlack time.Duration `mapstructure:"event_slack"`
+	// TextureInterval is how often versions of a target are compared, at most. Default 10 s.
+	TextureInterval time.Duration `mapstructure:"texture_interval"`
+	// TextureWindow is how old streams may be that are compared. Default 24 h.
+	TextureWindow time.Duration `mapstructure:"texture_window"`
 }
 
 var _ component.Config = (*Config)(nil)
@@ -39,7 +43,8 @@ func NewDefaultConfig() *Config {
 	db.MaxOpenConns, db.MaxIdleConns = 4, 4
 	return &Config{
 		ClickHouse: db, Interval: time.Second, Overlap: 3 * time.Second, CatchUp: 10 * time.Minute, Late: time.Hour,
-		MaxRequests: 20_000, Batch: 100, EventSlack: 100 * time.Millisecond,
+		MaxRequests: 20_000, Batch: 500, EventSlack: 100 * time.Millisecond,
+		TextureInterval: 10 * time.Second, TextureWindow: 24 * time.Hour,
 	}
 }
 
@@ -50,7 +55,13 @@ func (c *Config) Validate() error {
 		key string
 		v   time.Duration
 	}{
-		{"interval", c.Interval}, {"overlap", c.Overlap}, {"catch_up", c.CatchUp}, {"late", c.Late}, {"event_slack", c.EventSlack},
+		{"interval", c.Interval},
+		{"overlap", c.Overlap},
+		{"catch_up", c.CatchUp},
+		{"late", c.Late},
+		{"event_slack", c.EventSlack},
+		{"texture_interval", c.TextureInterval},
+		{"texture_window", c.TextureWindow},
 	} {
 		if f.v <= 0 {
 			errs = append(errs, fmt.Errorf("%s: is %s; want more than 0", f.key, f.v))

@@ -111,6 +111,9 @@ type worker struct {
 
 	from int64 // seconds since the epoch on the database's clock: rows inserted earlier were looked at
 	seen map[name]*arrivals
+
+	textureFrom int64 // as from, for the comparison of versions
+	textureDue  time.Time
 }
 
 func open(cfg *Config, tel *telemetry) (*worker, error) {
@@ -141,6 +144,7 @@ func (w *worker) look(ctx context.Context) error {
 	}
 	if w.from == 0 {
 		w.from = now - int64(w.cfg.CatchUp.Seconds())
+		w.textureFrom = w.from
 	}
 	changed, all, err := w.changes(ctx)
 	if err != nil {
@@ -152,6 +156,9 @@ func (w *worker) look(ctx context.Context) error {
 		}
 	}
 	if err := w.events(ctx); err != nil {
+		return err
+	}
+	if err := w.textures(ctx, now); err != nil {
 		return err
 	}
 	if all {

@@ -236,6 +236,33 @@ func TestSilenceOfSeveralStreams(t *testing.T) {
 	require.Equal(t, stored, r.rows(t))
 }
 
+// Two versions of a target that feel different are told once, with which side of them; one loop is no shift.
+func TestTextureOfVersions(t *testing.T) {
+	r := newRig(t)
+	all := play(t, "U04", "U07")
+	for i := range all.Streams {
+		all.Streams[i].Model = all.Streams[i].RequestID[:3] // a target for each case
+	}
+	r.store(t, all)
+	r.look(t)
+	got := r.list(t)
+	require.Len(t, got, 1)
+	require.Equal(t, "texture_shift", got[0].Kind)
+	require.Equal(t, "U04", got[0].Target.Model)
+	require.Equal(t, "new", got[0].Target.ModelVersion)
+	var ev shiftEvidence
+	require.NoError(t, json.Unmarshal(got[0].Evidence, &ev))
+	require.Equal(t, "chunks", ev.Feature)
+	require.Equal(t, "old", ev.From)
+	require.Equal(t, "new", ev.To)
+	require.InDelta(t, 210, ev.MedianBefore, 5)
+	require.EqualValues(t, 3, ev.MedianAfter)
+	stored := r.rows(t)
+	r.w.textureDue, r.w.textureFrom = time.Time{}, 0
+	r.look(t)
+	require.Equal(t, stored, r.rows(t), "nothing new, nothing stored")
+}
+
 func TestLifecycle(t *testing.T) {
 	r := newRig(t)
 	r.cfg.Interval = 20 * time.Millisecond
@@ -254,8 +281,9 @@ func TestLifecycle(t *testing.T) {
 func TestConfig(t *testing.T) {
 	cfg := NewDefaultConfig()
 	cfg.Interval, cfg.Overlap, cfg.CatchUp, cfg.Late, cfg.EventSlack, cfg.Batch, cfg.MaxRequests = 0, 0, 0, 0, 0, 0, -1
+	cfg.TextureInterval, cfg.TextureWindow = 0, 0
 	err := cfg.Validate()
-	for _, key := range []string{"interval", "overlap", "catch_up", "late", "event_slack", "batch", "max_requests"} {
+	for _, key := range []string{"interval", "overlap", "catch_up", "late", "event_slack", "batch", "max_requests", "texture_interval", "texture_window"} {
 		require.ErrorContains(t, err, key+": ")
 	}
 }

@@ -43,6 +43,9 @@ type Records struct {
 // pageAgeUS is how long the page of a case had been open when its first request began.
 const pageAgeUS = 10_000_000
 
+// deployUS is how much later than its case's old version the new one runs.
+const deployUS = 300_000_000
+
 // Play makes the records of a case. prefix keeps request ids of different cases apart; baseUS is the instant
 // of the case's time 0.
 func (c *Case) Play(prefix string, baseUS int64) Records {
@@ -55,6 +58,9 @@ func (c *Case) Play(prefix string, baseUS int64) Records {
 			p = &wire.Client{
 				RequestID: requestID(prefix, s.Request), Tenant: wire.DefaultTenant, SessionID: prefix + "s-" + s.Request, Final: true,
 				App: "chat", TimeOrigin: baseUS - pageAgeUS, Submit: wire.Some[int64](pageAgeUS), RequestSent: wire.Some[int64](pageAgeUS),
+			}
+			if s.Version == "new" {
+				p.TimeOrigin += deployUS
 			}
 			pages[s.Request], order = p, append(order, s.Request)
 		}
@@ -102,6 +108,9 @@ func us(ms float64) int64 { return int64(ms*1000 + 0.5) }
 
 // engine is the stream as a server tells it: aborts and resets are an end, not a chunk.
 func (s *CaseStream) engine(prefix string, baseUS int64) wire.Stream {
+	if s.Version == "new" {
+		baseUS += deployUS
+	}
 	w := wire.Stream{
 		RequestID: requestID(prefix, s.Request), Tenant: wire.DefaultTenant, Tier: wire.TierServer, Attempt: 1, Emitter: "engine", Final: true,
 		Target: wire.Target{Model: "case-model", ModelVersion: s.Version}, StartedAt: baseUS + us(s.T0), FinishReason: s.Finish,

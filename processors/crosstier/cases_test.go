@@ -317,3 +317,41 @@ func TestPageClockStoodStill(t *testing.T) {
 	q.Client.ClockNow, q.Client.WallNow = wire.Some(q.Client.Submit.V+4_300_000), base+4_300_000
 	behind()
 }
+
+// Senders tell a broken connection in several ways; each of them is a drop.
+func TestWaysToTellADrop(t *testing.T) {
+	c := allCases(t)["B07"]
+	for name, change := range map[string]func(*wire.Client){
+		"error and aborted_at":        func(p *wire.Client) { p.ErrorType, p.Aborted, p.Closed = "network", p.Closed, wire.Opt[int64]{} },
+		"error and done_at":           func(p *wire.Client) { p.Done, p.Closed = p.Closed, wire.Opt[int64]{} },
+		"error and the beacon's time": func(p *wire.Client) { p.ClockNow, p.Closed = wire.Some(p.Closed.V+30_000), wire.Opt[int64]{} },
+		"an error event": func(p *wire.Client) {
+			p.Recv = wire.Chunks{T: []int64{p.Closed.V}, Kind: []wire.Kind{wire.KindError}}
+			p.ErrorType, p.Closed = "", wire.Opt[int64]{}
+		},
+		"only when it ended": func(p *wire.Client) { p.ErrorType, p.Aborted, p.Closed = "", p.Closed, wire.Opt[int64]{} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := join(clone(c.Play("", base)), "r1")
+			change(q.Client)
+			fs := derive(q)
+			require.Equal(t, []string{"idle_drop"}, kinds(fs))
+			require.EqualValues(t, 60_000_000, numbers(t, &fs[0])["limit_us"])
+		})
+	}
+	q := join(clone(c.Play("", base)), "r1")
+	q.Client.ErrorType, q.Client.Aborted, q.Client.Closed = "", wire.Some(q.Client.Submit.V+30_000_000), wire.Opt[int64]{}
+	require.Equal(t, []string{"cancel_waste"}, kinds(derive(q)), "a user may give up after half a minute to the millisecond")
+}
+
+// A trace may come as a gateway's record, without a stream.
+func TestImpossibleOrderOfAGateway(t *testing.T) {
+	q := join(allCases(t)["T08"].Play("", base), "r1")
+	q.Server = nil
+	q.Gateway = &wire.Gateway{ReceivedAt: base, Reported: wire.Reported{TTFTUS: wire.Some[int64](12_400_000)}}
+	fs := derive(q)
+	require.Equal(t, []string{"clock_conflict"}, kinds(fs))
+	require.Equal(t, wire.TierGateway, fs[0].Tier)
+	q.Gateway = &wire.Gateway{ReceivedAt: base, FirstByteAt: base + 2_800_000}
+	require.Empty(t, derive(q))
+}

@@ -23,6 +23,20 @@ func ttft(s *wire.Stream, c *curve) (int64, bool) {
 	return s.Reported.TTFAUS.V, s.Reported.TTFAUS.OK
 }
 
+// gatewayTTFT is the time to the first token that a gateway reports, or its first byte.
+func gatewayTTFT(g *wire.Gateway) (int64, bool) {
+	switch {
+	case g == nil:
+		return 0, false
+	case g.Reported.TTFTUS.OK:
+		return g.Reported.TTFTUS.V, true
+	case g.FirstByteAt != 0:
+		return g.FirstByteAt - g.ReceivedAt, true
+	default:
+		return 0, false
+	}
+}
+
 // conflicts tells of records that can't be of one request on true clocks.
 func (v *view) conflicts() {
 	v.order()
@@ -53,7 +67,12 @@ func placeOf(c *Conflict) int64 {
 // order finds a server or trace whose first token came later than the user's first text: both are counted from the
 // request's way, which the server's part of began later.
 func (v *view) order() {
+	tier := wire.TierServer
 	s, ok := ttft(v.r.Server, &v.server)
+	if !ok {
+		tier = wire.TierGateway
+		s, ok = gatewayTTFT(v.r.Gateway)
+	}
 	c := v.r.Client
 	if !ok || c == nil || !v.pinned {
 		return
@@ -70,7 +89,7 @@ func (v *view) order() {
 		return
 	}
 	v.impossible = true
-	v.add(wire.FindingClockConflict, wire.TierServer, -1, wire.Finding{
+	v.add(wire.FindingClockConflict, tier, -1, wire.Finding{
 		StartUS: s, Severity: warning, Attribution: byUnknown, Confidence: 0.95,
 	}, map[string]any{
 		"rule": "impossible_order", "server_ttft_us": s, "user_first_text_us": user - v.sent, "user_text": what,

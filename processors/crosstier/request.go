@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fermata-io/fermata/internal/wire"
+	"github.com/fermata-io/fermata/processors/stall"
 )
 
 // Request is one joined request as crosstier needs it. A tier that is nil is not known. Offsets of streams
@@ -180,7 +182,13 @@ func (v *view) endingOf(c *wire.Client) ending {
 		}
 		return e
 	}
+	// A stream that ends with an unreadable or error event broke there.
+	if n := v.recvAll.Len(); n > 0 && !c.Done.OK && !c.Aborted.OK && v.recvAll.KindAt(n-1) == wire.KindError {
+		return ending{howFailed, v.recvAll.T[n-1]}
+	}
 	switch {
+	case c.Aborted.OK && v.blankAtLimit(rel(c.Aborted)):
+		return ending{howFailed, rel(c.Aborted)}
 	case c.Aborted.OK && (!c.Done.OK || c.Aborted.V < c.Done.V):
 		return ending{howAborted, rel(c.Aborted)}
 	case c.Done.OK:
@@ -200,6 +208,14 @@ func (v *view) endingOf(c *wire.Client) ending {
 		return ending{howAborted, rel(c.Closed)}
 	}
 	return ending{}
+}
+
+// blankAtLimit reports an end to the tenth of a second at a common idle limit of a minute or more, with nothing received: a
+// page that tells no error saw a hop close the connection, not a user who counts seconds.
+func (v *view) blankAtLimit(at int64) bool {
+	limit, ok := stall.IdleLimit(at - v.sent)
+	over := at - v.sent - limit.Microseconds()
+	return ok && v.recvAll.Len() == 0 && limit >= time.Minute && over >= 0 && over <= 100_000
 }
 
 // whole reports whether the page got the answer to its end, as far as is known.

@@ -2,6 +2,7 @@ package crosstier
 
 import (
 	"encoding/json"
+	"slices"
 	"sort"
 
 	"github.com/fermata-io/fermata/internal/wire"
@@ -22,8 +23,8 @@ func (v *view) clientStalls() {
 			continue
 		}
 		att, ev := v.attribute(&f)
-		if att == byEngine {
-			continue // the server's own finding tells it
+		if att == byEngine || att == byGateway && v.gatewayTells(f.Kind) {
+			continue // that tier's own finding tells it
 		}
 		w := wire.Finding{
 			Grade: f.Grade, StartUS: f.StartUS, DurationUS: f.DurationUS, Open: f.Open, Severity: f.Severity,
@@ -31,6 +32,11 @@ func (v *view) clientStalls() {
 		}
 		v.add(f.Kind, wire.TierClient, f.Chunk, w, merge(f.Evidence, ev))
 	}
+}
+
+// gatewayTells reports that the gateway's own stream has a finding of this kind.
+func (v *view) gatewayTells(kind wire.FindingKind) bool {
+	return slices.ContainsFunc(v.r.Found, func(f wire.Finding) bool { return f.Tier == wire.TierGateway && f.Kind == kind })
 }
 
 func (v *view) channelOf(chunk int64) string {

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/mileusna/useragent"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/otel/metric"
 
 	"github.com/fermata-io/fermata/internal/ingest"
 	"github.com/fermata-io/fermata/internal/wire"
@@ -13,6 +15,14 @@ import (
 
 type decoder struct {
 	userAgent bool
+	unjoined  metric.Int64Counter // nil: not counted
+}
+
+// newDecoder makes the decoder with its own counter.
+func newDecoder(set component.TelemetrySettings, userAgent bool) (decoder, error) {
+	c, err := set.MeterProvider.Meter("github.com/fermata-io/fermata/receivers/rumreceiver").Int64Counter("fermata_rum_unjoined",
+		metric.WithUnit("{stream}"), metric.WithDescription("Streams of pages that know no name of their request: kept, and never joined by guess"))
+	return decoder{userAgent: userAgent, unjoined: c}, err
 }
 
 // decode reads the body of POST /v1/rum.
@@ -25,6 +35,9 @@ func (d decoder) decode(r *http.Request, body []byte, opt wire.DecodeOptions, b 
 		}
 		if d.userAgent && c.Browser == "" && c.OS == "" && c.Device == "" {
 			agent.fill(c)
+		}
+		if d.unjoined != nil && c.RequestID == "" && c.ResponseID == "" && c.TraceID == "" && len(c.Aliases) == 0 {
+			d.unjoined.Add(r.Context(), 1)
 		}
 		b.AddClient(c)
 		b.Accept()

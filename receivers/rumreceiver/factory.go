@@ -26,9 +26,12 @@ func createLogs(_ context.Context, set receiver.Settings, config component.Confi
 	cfg := config.(*Config)
 	types := ingest.MediaTypes()
 	types["text/plain"] = ingest.JSON // what sendBeacon calls a string
-	decode := decoder{userAgent: cfg.UserAgent}
+	decode, err := newDecoder(set.TelemetrySettings, cfg.UserAgent)
+	if err != nil {
+		return nil, err
+	}
 	var h http.Handler
-	h, err := ingest.NewHandler(ingest.HandlerConfig{
+	h, err = ingest.NewHandler(ingest.HandlerConfig{
 		Receiver: set, Path: cfg.Path, Limits: cfg.Limits, MediaTypes: types, Decode: decode.decode, Next: next,
 	})
 	if err != nil {

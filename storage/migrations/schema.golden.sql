@@ -495,7 +495,7 @@ AS WITH
                 submit_us,
                 min(received_at) AS c_received,
                 argMinIf(time_origin, seq, time_origin > 0) AS c_origin,
-                count(aborted_us) > 0 AS c_aborted,
+                (count(aborted_us) > 0) AND ((count(done_us) = 0) OR (min(aborted_us) < min(done_us))) AS c_aborted,
                 count(done_us) > 0 AS c_done,
                 argMaxIf(error_type, seq, error_type != '') AS c_error,
                 argMaxIf(finish_reason, seq, finish_reason != '') AS c_finish,

@@ -174,9 +174,10 @@ func mergeClientFields(c, s *wire.Client) {
 	}
 }
 
+// state is that of the stream as the page saw it; leaving after its end is no abort.
 func (c *mergedClient) state() State {
 	switch {
-	case c.Aborted.OK:
+	case c.Aborted.OK && (!c.Done.OK || c.Aborted.V < c.Done.V):
 		return StateAborted
 	case c.ErrorType != "" && !aborted(c.ErrorType):
 		return StateFailed

@@ -158,9 +158,16 @@ func compareBool(a, b bool) int {
 	return -1
 }
 
-// same reports whether two streams are one generation that two emitters logged with the same times.
+// same reports whether two streams are one generation that two emitters logged with the same times: of its chunks, or
+// where neither has chunks, of its first token and its end.
 func same(a, b *merged) bool {
-	return a.StartedAt == b.StartedAt && len(a.line.t) > 0 && slices.Equal(a.line.t, b.line.t)
+	if a.StartedAt != b.StartedAt || len(a.line.t) != len(b.line.t) {
+		return false
+	}
+	if len(a.line.t) == 0 {
+		return a.EndUS.OK && a.EndUS == b.EndUS && a.Reported.TTFTUS == b.Reported.TTFTUS
+	}
+	return slices.Equal(a.line.t, b.line.t)
 }
 
 // model returns the stream in the form of the API.

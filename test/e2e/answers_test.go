@@ -2,7 +2,9 @@ package e2e
 
 import (
 	"encoding/json"
+	"io"
 	"math"
+	"net/http"
 	"strings"
 
 	"github.com/fermata-io/fermata/internal/wire"
@@ -194,7 +196,23 @@ var rightAnswers = map[string]right{
 		a.check(len(r.Attempts) == 1 && len(r.Attempts[0].OtherStreams) == 0 && len(r.Conflicts) == 0, "%d attempts, %d conflicts", len(r.Attempts), len(r.Conflicts))
 		a.listed(1, 0)
 	}},
-	"R05": {"the beacon without an id joins none of the five candidates", func(a *answer) {
+	"R05": {"the beacon without an id is counted as such and joins none of the five candidates", func(a *answer) {
+		metrics, err := http.Get(url(a.p.up.API, "/metrics"))
+		if err != nil {
+			a.check(false, "%v", err)
+			return
+		}
+		defer func() { _ = metrics.Body.Close() }()
+		b, err := io.ReadAll(metrics.Body)
+		n := ""
+		for line := range strings.Lines(string(b)) {
+			if name, v, ok := strings.Cut(strings.TrimSpace(line), " "); ok && strings.HasPrefix(name, "fermata_rum_unjoined") {
+				n = v
+			}
+		}
+		a.check(err == nil && n != "" && n != "0", "fermata_rum_unjoined is %q", n)
+		a.say("counted as unjoined")
+
 		for _, id := range []string{"s0", "s1", "s2", "s3", "s4"} {
 			a.exactly(id)
 			a.check(a.p.request(a.t, id).Client == nil, "%s has a client", id)
@@ -270,7 +288,7 @@ var rightAnswers = map[string]right{
 			a.check(r.Client.NChunks == 1 && val(r.Client.Release) == "new", "%s: %d chunks", fresh, r.Client.NChunks)
 		}
 	}},
-	"U04": {"answers collapse from about 210 chunks to 3 at the new build; gaps unchanged", func(a *answer) { a.shift("output_chunks", "old", "new") }},
+	"U04": {"answers collapse from about 210 chunks to 3 at the new build; gaps unchanged", func(a *answer) { a.shift("chunks", "old", "new") }},
 	"U07": {"one loop of 45 with the new build, listed; too few for an alarm", func(a *answer) {
 		var loops int
 		for _, f := range a.p.found(a.t, "") {
@@ -306,10 +324,14 @@ func (a *answer) shift(feature, from, to string) {
 			a.check(false, "%s of %s", f.Kind, f.RequestID)
 			continue
 		}
-		var ev struct{ Feature, From, To string }
+		var ev struct {
+			Feature, From, To string
+			MedianBefore      float64 `json:"median_before"`
+			MedianAfter       float64 `json:"median_after"`
+		}
 		_ = json.Unmarshal(f.Evidence, &ev)
 		a.check(ev.Feature == feature && ev.From == from && ev.To == to, "shift of %s from %s to %s", ev.Feature, ev.From, ev.To)
-		a.say("texture_shift of %s, %s", ev.Feature, f.Evidence)
+		a.say("texture_shift of %s from version %s to %s, median %.0f to %.0f", ev.Feature, ev.From, ev.To, ev.MedianBefore, ev.MedianAfter)
 		shifts++
 	}
 	a.check(shifts == 1, "%d texture shifts", shifts)
