@@ -35,12 +35,17 @@ func TestWritesEveryKindOfRecord(t *testing.T) {
 	streamlog.PutClient(records.AppendEmpty(), &wire.Client{
 		RequestID: "req-00000001", Tenant: "t1", SessionID: "s", ReceivedAt: now.UnixMicro(), TraceID: strings.Repeat("a", 32),
 	})
+	streamlog.PutFinding(records.AppendEmpty(), &wire.Finding{
+		ID: "f", Kind: wire.FindingStall, Grade: "freeze", RequestID: "req-00000001", Tenant: "t1", Tier: wire.TierServer, Attempt: 1,
+		StartedAt: now.UnixMicro(), Chunk: wire.Some[int64](5), StartUS: 7, DurationUS: 9, Evidence: []byte(`{"gaps":1}`), Revision: 1025,
+	})
 	require.NoError(t, e.ConsumeLogs(t.Context(), logs))
 	require.NoError(t, e.Shutdown(t.Context()), "a clean stop writes what is in the queue")
 
 	require.EqualValues(t, 3, count(t, conn, "SELECT count() FROM streams WHERE n_chunks = 5 AND length(gaps_us) = 4"))
 	require.EqualValues(t, 1, count(t, conn, "SELECT count() FROM gateways WHERE tenant = 't1'"))
 	require.EqualValues(t, 1, count(t, conn, "SELECT count() FROM clients WHERE tenant = 't1'"))
+	require.EqualValues(t, 1, count(t, conn, "SELECT count() FROM findings WHERE id = 'f' AND origin = 'stream' AND chunk = 5 AND version = 1025"))
 	require.EqualValues(t, 5, count(t, conn, "SELECT count() FROM aliases"))
 	require.EqualValues(t, 1, count(t, conn, "SELECT count() FROM aliases WHERE alias = 'call-1' AND request_id = 'req-00000001'"))
 }
