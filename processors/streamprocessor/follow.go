@@ -1,6 +1,7 @@
 package streamprocessor
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -305,23 +306,9 @@ func (f *follower) drain(all bool) []wire.Finding {
 		out = append(out, w)
 	}
 	slices.SortFunc(out, func(a, b wire.Finding) int {
-		if a.StartUS != b.StartUS {
-			return int(a.StartUS - b.StartUS)
-		}
-		return compareID(a.ID, b.ID)
+		return cmp.Or(cmp.Compare(a.StartUS, b.StartUS), cmp.Compare(a.ID, b.ID))
 	})
 	return out
-}
-
-func compareID(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	default:
-		return 0
-	}
 }
 
 func sameState(a, b *wire.Finding) bool {

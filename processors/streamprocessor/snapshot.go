@@ -12,7 +12,6 @@ import (
 	"go.opentelemetry.io/collector/extension/xextension/storage"
 
 	"github.com/fermata-io/fermata/internal/wire"
-	"github.com/fermata-io/fermata/processors/stall"
 )
 
 // snapshots keeps the state of open streams in a storage extension.
@@ -110,8 +109,6 @@ func (p *streamProcessor) restore(ctx context.Context) error {
 		e := &entry{arrived: s.Arrived, knownAt: s.KnownUS}
 		if !s.Finished {
 			f := newFollower(&p.det, &s.Stream)
-			cfg := p.det.rules.For(s.Stream.QueryType)
-			f.tracker = stall.New(&cfg)
 			if err := f.tracker.UnmarshalBinary(s.Tracker); err != nil {
 				errs = append(errs, err)
 				continue
