@@ -124,6 +124,24 @@ func opt[T any](key string, at func(*T) *wire.Opt[int64]) field[T] {
 	}
 }
 
+func double[T any](key string, at func(*T) *float64) field[T] {
+	return field[T]{
+		key: key,
+		put: func(key string, r *T, m pcommon.Map) {
+			if f := *at(r); f != 0 {
+				m.PutDouble(key, f)
+			}
+		},
+		set: func(r *T, v pcommon.Value, _ int) error {
+			if err := wantType(v, pcommon.ValueTypeDouble); err != nil {
+				return err
+			}
+			*at(r) = v.Double()
+			return nil
+		},
+	}
+}
+
 func flag[T any](key string, at func(*T) *bool) field[T] {
 	return field[T]{
 		key: key,

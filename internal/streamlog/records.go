@@ -283,6 +283,7 @@ var clientTable = newTable(concat([]field[client]{
 	opt("fermata.reconnects", func(c *client) *wire.Opt[int64] { return &c.Reconnects }),
 	opt("fermata.lost_beacons", func(c *client) *wire.Opt[int64] { return &c.LostBeacons }),
 	opt("fermata.bytes_total", func(c *client) *wire.Opt[int64] { return &c.BytesTotal }),
+	double("fermata.sample_weight", func(c *client) *float64 { return &c.SampleWeight }),
 	str("gen_ai.response.id", func(c *client) *string { return &c.ResponseID }),
 	str("fermata.trace_id", func(c *client) *string { return &c.TraceID }),
 	strs("fermata.aliases", func(c *client) *[]string { return &c.Aliases }),

@@ -10,6 +10,7 @@ import (
 type chunkDraft struct {
 	*Chunks
 	haveT, haveDT, haveBytes, haveText bool
+	haveKind, haveKindRuns             bool
 	textLen                            []uint32
 }
 
@@ -89,7 +90,14 @@ var bytesField = jsonField[chunkDraft]{
 
 var kindField = jsonField[chunkDraft]{
 	name: "kind",
-	set:  func(d *jsonDecoder, c *chunkDraft) error { return d.kinds(c) },
+	set: func(d *jsonDecoder, c *chunkDraft) error {
+		if c.haveKindRuns {
+			d.fail("stands beside kind_runs; give one of the two")
+			return d.skip()
+		}
+		c.haveKind = true
+		return d.kinds(c)
+	},
 	add: func(dst []byte, c *chunkDraft) []byte {
 		for i, k := range c.Kind {
 			dst = append(dst, "[,"[min(i, 1)])
@@ -101,6 +109,19 @@ var kindField = jsonField[chunkDraft]{
 			dst = append(dst, ']')
 		}
 		return dst
+	},
+}
+
+// kindRunsField is kind as [[kind, how many], …], which is short since kinds come in runs. It is only read.
+var kindRunsField = jsonField[chunkDraft]{
+	name: "kind_runs",
+	set: func(d *jsonDecoder, c *chunkDraft) error {
+		if c.haveKind {
+			d.fail("stands beside kind; give one of the two")
+			return d.skip()
+		}
+		c.haveKindRuns = true
+		return d.kindRuns(c)
 	},
 }
 
@@ -151,7 +172,7 @@ var streamChunkTable = newJSONTable(timesFields(false), []jsonField[chunkDraft]{
 
 // recvTable is what a page received, posTable what it put into the DOM or painted.
 var (
-	recvTable = newJSONTable(timesFields(true), []jsonField[chunkDraft]{bytesField, kindField})
+	recvTable = newJSONTable(timesFields(true), []jsonField[chunkDraft]{bytesField, kindField, kindRunsField})
 	posTable  = newJSONTable(timesFields(true), []jsonField[chunkDraft]{bytesField})
 )
 
@@ -173,6 +194,53 @@ func (d *jsonDecoder) kinds(c *chunkDraft) error {
 		return err
 	})
 	return err
+}
+
+// kindRuns reads [[kind, how many], …]; together the runs make at most MaxChunks entries.
+func (d *jsonDecoder) kindRuns(c *chunkDraft) error {
+	const want = "[kind, how many]"
+	c.Kind = c.Kind[:0]
+	most, before := d.opt.Limits.MaxChunks, len(d.errs)
+	return d.elements(most, " of "+want, func(int) error {
+		if d.peek() != '[' {
+			return d.wrongType(want)
+		}
+		var k Kind
+		entries := 0
+		err := d.elements(maxEvents, "", func(i int) error {
+			entries++
+			switch {
+			case i == 0 && d.peek() != '"':
+				return d.wrongType("a string")
+			case i == 0:
+				s, _, err := d.str()
+				var ok bool
+				if k, ok = parseKind(s); !ok && err == nil && len(d.errs) == before {
+					d.fail("is %q; want %s", clip(string(s)), strings.Join(KindNames(), ", "))
+				}
+				return err
+			case i == 1:
+				n, ok, err := d.int(wantCount, false)
+				switch {
+				case !ok:
+				case n < 1:
+					d.fail("is %d; want at least 1", n)
+				case n > int64(most-len(c.Kind)):
+					d.fail("makes more than %d entries; send the stream in segments", most)
+				case len(d.errs) == before:
+					for range n {
+						c.Kind = append(c.Kind, k)
+					}
+				}
+				return err
+			}
+			return d.skip()
+		})
+		if err == nil && entries != 2 {
+			d.fail("has %d entries; want %s", entries, want)
+		}
+		return err
+	})
 }
 
 func parseKind(s []byte) (Kind, bool) {

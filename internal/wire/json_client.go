@@ -112,6 +112,7 @@ var clientTable = newJSONTable(
 		optField("reconnects", wantCount, func(c *clientDraft) *Opt[int64] { return &c.Reconnects }),
 		optField("lost_beacons", wantCount, func(c *clientDraft) *Opt[int64] { return &c.LostBeacons }),
 		optField("bytes_total", wantCount, func(c *clientDraft) *Opt[int64] { return &c.BytesTotal }),
+		sampleWeightField,
 		strField("response_id", func(c *clientDraft) *string { return &c.ResponseID }),
 		hexField("trace_id", func(c *clientDraft) *string { return &c.TraceID }),
 		strsField("aliases", func(c *clientDraft) *[]string { return &c.Aliases }),
@@ -128,6 +129,35 @@ var clientTable = newJSONTable(
 		}},
 	},
 )
+
+// maxSampleWeight bounds what one answer may stand for, lest a forged beacon outweigh everything else.
+const maxSampleWeight = 10_000
+
+var sampleWeightField = jsonField[clientDraft]{
+	name: "sample_weight",
+	set: func(d *jsonDecoder, c *clientDraft) error {
+		if b := d.peek(); b != '-' && !isDigit(b) {
+			return d.wrongType("a number")
+		}
+		s, err := d.number()
+		if err != nil {
+			return err
+		}
+		f, err := strconv.ParseFloat(string(s), 64)
+		if err != nil || f < 1 || f > maxSampleWeight {
+			d.fail("is %s; want 1 to %d, which is 1 divided by the share of answers that are sent", clip(string(s)), maxSampleWeight)
+			return nil
+		}
+		c.SampleWeight = f
+		return nil
+	},
+	add: func(dst []byte, c *clientDraft) []byte {
+		if c.SampleWeight > 0 {
+			return strconv.AppendFloat(dst, c.SampleWeight, 'g', -1, 64)
+		}
+		return dst
+	},
+}
 
 var beaconSeqField = smallField("beacon_seq", 0, func(c *clientDraft) *uint32 { return &c.BeaconSeq })
 

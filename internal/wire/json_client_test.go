@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -58,6 +59,18 @@ func TestDecodeClientSingleObject(t *testing.T) {
 	require.False(t, items[1].Submit.OK, "nothing leaks from the record before")
 }
 
+func TestDecodeRunsAndWeight(t *testing.T) {
+	items, errs := wire.DecodeClients([]byte(`{"session_id":"s","sample_weight":4,"streams":[
+		{"request_id":"a","recv":{"dt":[1,1,1,1],"kind_runs":[["role",1],["content",2],["done",1]]}},
+		{"request_id":"b","sample_weight":1.25,"recv":{"kind_runs":[["keepalive",2]],"t":[1,2]}},
+		{"request_id":"c","sample_weight":null,"recv":{"t":[1],"kind_runs":[]}}]}`), options())
+	require.Empty(t, problems(errs))
+	require.Equal(t, []wire.Kind{wire.KindRole, wire.KindContent, wire.KindContent, wire.KindDone}, items[0].Recv.Kind)
+	require.Equal(t, []wire.Kind{wire.KindKeepalive, wire.KindKeepalive}, items[1].Recv.Kind)
+	require.Empty(t, items[2].Recv.Kind)
+	require.Equal(t, []float64{4, 1.25, 4}, []float64{items[0].SampleWeight, items[1].SampleWeight, items[2].SampleWeight})
+}
+
 func TestDecodeClientProblems(t *testing.T) {
 	f := func(streams, kept string, want string) {
 		t.Helper()
@@ -87,6 +100,16 @@ func TestDecodeClientProblems(t *testing.T) {
 	f(bad(`"visibility":["hidden"]`), "ac", `1 b streams[1].visibility[0]: is a string; want [t, state]`)
 	f(bad(`"long_frames":[[1,-5]]`), "ac", `1 b streams[1].long_frames[0][1]: is negative (-5)`)
 	f(bad(`"retractions":[[1,2,3]]`), "ac", `1 b streams[1].retractions[0]: has 3 entries; want [t, bytes] or an object with t and bytes`)
+	f(bad(`"recv":{"t":[1,2],"kind_runs":[["content",3]]}`), "ac", "1 b streams[1].recv.kind: has 3 entries but recv.t has 2; arrays of one object have one length")
+	f(bad(`"recv":{"t":[1],"kind_runs":[["text",1]]}`), "ac", `1 b streams[1].recv.kind_runs[0][0]: is "text"; want `+strings.Join(wire.KindNames(), ", "))
+	f(bad(`"recv":{"t":[1],"kind_runs":[["content",0]]}`), "ac", "1 b streams[1].recv.kind_runs[0][1]: is 0; want at least 1")
+	f(bad(`"recv":{"t":[1],"kind_runs":[["content",1],["done",4000000000]]}`), "ac", "1 b streams[1].recv.kind_runs[1][1]: makes more than 200000 entries; send the stream in segments")
+	f(bad(`"recv":{"t":[1],"kind_runs":[["content"]]}`), "ac", "1 b streams[1].recv.kind_runs[0]: has 1 entries; want [kind, how many]")
+	f(bad(`"recv":{"t":[1],"kind_runs":["content"]}`), "ac", "1 b streams[1].recv.kind_runs[0]: is a string; want [kind, how many]")
+	f(bad(`"recv":{"t":[1],"kind":["done"],"kind_runs":[["done",1]]}`), "ac", "1 b streams[1].recv.kind_runs: stands beside kind; give one of the two")
+	f(bad(`"recv":{"t":[1],"kind_runs":[["done",1]],"kind":["done"]}`), "ac", "1 b streams[1].recv.kind: stands beside kind_runs; give one of the two")
+	f(bad(`"sample_weight":0.5`), "ac", "1 b streams[1].sample_weight: is 0.5; want 1 to 10000, which is 1 divided by the share of answers that are sent")
+	f(bad(`"sample_weight":"2"`), "ac", "1 b streams[1].sample_weight: is a string; want a number")
 	f(bad(`"retractions":[7]`), "ac", `1 b streams[1].retractions[0]: is a number; want [t, bytes] or an object with t and bytes`)
 	f(bad(`"connection":{"downlink":-1}`), "ac", `1 b streams[1].connection.downlink: is -1; want 0 to 1000000 Mbit/s`)
 	f(bad(`"streams":[]`), "ac", "1 b streams[1].streams: can't stand inside a stream")

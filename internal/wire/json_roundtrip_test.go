@@ -166,6 +166,9 @@ func TestClientRoundTrip(t *testing.T) {
 		special["Page"] = str(t, "/", "/chat/é")
 		special["TimeOrigin"], special["WallNow"] = instant(t), instant(t)
 		special["ReceivedAt"] = func(v reflect.Value) { v.SetInt(roundTripOptions().Now.UnixMicro()) }
+		special["SampleWeight"] = func(v reflect.Value) {
+			v.SetFloat(rapid.OneOf(rapid.Just(0.0), rapid.Float64Range(1, maxSampleWeight)).Draw(t, "weight"))
+		}
 		for name, kinds := range map[string]bool{"Recv": true, "DOM": false, "Paint": false} {
 			special[name] = func(v reflect.Value) { v.Set(reflect.ValueOf(genChunks(t, name, kinds, false))) }
 		}
@@ -187,6 +190,7 @@ var seeds = []string{
 	"{\"request_id\":\"r\"}\n{\"x\":\n{\"request_id\":\"\\ud83d\\ude00\\ud800\"}",
 	`{"request_id":"r","received_at":1760000000000000,"attempts":[{"served":true}],"route_decision":{"candidates":["a"]},"chunks":{"t":[5]}}`,
 	`{"session_id":"s","seq":1,"clock":{"time_origin":1.5},"streams":[{"recv":{"dt":[0.5]},"visibility":[[1,"hidden"]],"retractions":[[1,2],{"t":1}]},null]}`,
+	`{"session_id":"s","sample_weight":3.3,"recv":{"dt":[1,2],"kind_runs":[["role",1],["content",1]]}}`,
 	`[[[[{}]]]]`, "\xef\xbb\xbf{}", `"`, `{"a":"\u12`, `[1,2`, "\x00", `{"error":{"message":"timed out"}}`,
 }
 

@@ -87,6 +87,9 @@ var values = []string{
 	`{"t":[1],"bytes":[-1]}`, `{"t":[1],"tokens":[1.0],"choice":[65535]}`, `{"t":[1],"choice":[65536]}`, `{"type":"a","message":"b"}`, `{"type":5}`, `{"code":"x"}`, `{"code":1.5}`,
 	`{"result":"full","level":"gpu"}`, `{"result":"most"}`, `{"draft":5,"accepted":4}`, `{"draft":-5}`, `{"policy":"p","candidates":["a"],"chosen":"a"}`, `{"candidates":"a"}`,
 	`{"definition":"x","ttft_us":1}`, `{"ttft_us":"1"}`, `{"time_origin":1760000000000000.25,"now":5.5}`, `{"time_origin":-1}`, `{"rtt":50.5,"downlink":1.55,"type":"4g"}`, `{"downlink":-1}`,
+	`{"t":[1,2],"kind_runs":[["role",1],["content",1]]}`, `{"t":[1],"kind_runs":[["content",0]]}`, `{"t":[1],"kind_runs":[["x",1]]}`, `{"t":[1],"kind_runs":[["content",1,1]]}`,
+	`{"t":[1],"kind_runs":[["content"]]}`, `{"t":[1],"kind_runs":["content",1]}`, `{"t":[1],"kind_runs":[["content",1]],"kind":["content"]}`, `{"t":[1],"kind_runs":[["content",200001]]}`,
+	`10000`, `10001`, `1.25`, `0.5`,
 	`[{"request_id":"r"}]`, `[{"request_id":"r","recv":{"t":[1]}},{}]`, `[5]`, `[{"streams":[]}]`, `[{"request_id":"a b"}]`,
 }
 

@@ -485,6 +485,9 @@ func (r *Client) Validate(now time.Time, lim Limits) error {
 		c.fail("session_id", "is missing; a record needs a session_id or a request_id")
 	}
 	c.queryType(r.QueryType)
+	if w := r.SampleWeight; w != 0 && (math.IsNaN(w) || w < 1 || w > maxSampleWeight) {
+		c.fail("sample_weight", "is %g; want 1 to %d", w, maxSampleWeight)
+	}
 	c.pageInstant("clock.time_origin", r.TimeOrigin)
 	c.pageInstant("clock.wall_now", r.WallNow)
 	for _, f := range [...]struct {
