@@ -69,12 +69,17 @@ func milliseconds(us *int64) string {
 // landing shows what there is and the latest requests, without any script.
 func (s *Server) landing(c *gin.Context) {
 	data := struct {
-		Style    template.CSS
-		Version  string
-		Tenant   string
-		Requests []requests.Summary
-		Problem  string
-	}{Style: template.CSS(landingStyle), Version: s.opt.Version, Tenant: wire.DefaultTenant} //nolint:gosec // our own file
+		Style      template.CSS
+		Version    string
+		Tenant     string
+		Pages      string
+		Playground string
+		Requests   []requests.Summary
+		Problem    string
+	}{
+		Style: template.CSS(landingStyle), Version: s.opt.Version, Tenant: wire.DefaultTenant, //nolint:gosec // our own file
+		Pages: s.opt.RequestPages, Playground: s.opt.Playground,
+	}
 	if t := c.Query("tenant"); t != "" && wire.ValidID(t) {
 		data.Tenant = t
 	}

@@ -30,6 +30,11 @@ type Options struct {
 	CollectorMetrics string
 	// UI serves every path the API doesn't. Default: a landing page at / and 404 elsewhere.
 	UI http.Handler
+	// RequestPages is what the path of a readable page of one request begins with; the landing page links there. Default: the
+	// API's own answers.
+	RequestPages string
+	// Playground is the path of the chat page that the landing page offers; empty: none.
+	Playground string
 	// Version is shown on the landing page.
 	Version string
 	// Now is the clock. Default time.Now.
@@ -66,6 +71,9 @@ func New(opt Options) *Server {
 	}
 	if s.opt.Findings == nil {
 		s.opt.Findings = noFindings{}
+	}
+	if s.opt.RequestPages == "" {
+		s.opt.RequestPages = "/v1/requests/"
 	}
 	if s.opt.QueryTimeout <= 0 {
 		s.opt.QueryTimeout = 30 * time.Second
@@ -164,14 +172,24 @@ func (s *Server) GetRequest(ctx context.Context, r GetRequestRequestObject) (Get
 	if err := idOf(r.RequestId); err != nil {
 		return nil, err
 	}
-	req, err := s.opt.Requests.Request(ctx, tenant, r.RequestId)
+	req, err := s.Joined(ctx, tenant, r.RequestId)
+	if err != nil {
+		return nil, err
+	}
+	return GetRequest200JSONResponse(*req), nil
+}
+
+// Joined returns one request with its findings, as GET /v1/requests/{request_id} tells it. The error is
+// requests.ErrNotFound when the tenant has none with that id or alias.
+func (s *Server) Joined(ctx context.Context, tenant, id string) (*requests.Request, error) {
+	req, err := s.opt.Requests.Request(ctx, tenant, id)
 	if err != nil {
 		return nil, err
 	}
 	if err := s.addFindings(ctx, req); err != nil {
 		return nil, err
 	}
-	return GetRequest200JSONResponse(*req), nil
+	return req, nil
 }
 
 // ListRequests answers GET /v1/requests.

@@ -30,7 +30,7 @@ func components(addrs *addresses) (otelcol.Factories, error) {
 	var f otelcol.Factories
 	var err error
 	if f.Extensions, err = otelcol.MakeFactoryMap[extension.Factory](
-		addrs.extension(apiextension.NewFactory()),
+		addrs.extension(apiextension.NewFactory(pages(addrs))),
 		addrs.extension(ingestextension.NewFactory()),
 		joiner.NewFactory(),
 		filestorage.NewFactory(),

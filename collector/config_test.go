@@ -27,6 +27,7 @@ func TestShippedConfigurations(t *testing.T) {
 		"listen_api": "127.0.0.1:0", "listen_ingest": "127.0.0.1:0", "listen_tap": "127.0.0.1:0", "listen_otlp_grpc": "127.0.0.1:0",
 		"listen_otlp_http": "127.0.0.1:0", "upstreams": upstreamConfig(map[string]string{"default": "http://127.0.0.1:1"}),
 		"log_level": "warn", "log_encoding": "console", "metrics_host": "127.0.0.1", "metrics_port": 8888, "metrics_url": "http://127.0.0.1:8888/metrics",
+		"playground_upstreams": playgroundUpstreams(map[string]string{"default": "http://127.0.0.1:1"}),
 	}
 	t.Setenv("FERMATA_CLICKHOUSE", "clickhouse://u:p@127.0.0.1:9000/fermata")
 	t.Setenv("FERMATA_QUEUE", t.TempDir())

@@ -25,6 +25,7 @@ import (
 	"github.com/fermata-io/fermata/receivers/chunkreceiver/tap"
 	"github.com/fermata-io/fermata/storage/clickhouse"
 	"github.com/fermata-io/fermata/storage/engine"
+	"github.com/fermata-io/fermata/ui/playground"
 )
 
 // demoName is the path of the built-in model at the tap.
@@ -154,20 +155,21 @@ func runUp(ctx context.Context, o upOptions, out, errOut io.Writer) (err error) 
 		return err
 	}
 	values := map[string]any{
-		"dsn":              dsn,
-		"queue_dir":        filepath.Join(data, "queue"),
-		"dead_letter":      filepath.Join(data, "dead-letter.jsonl"),
-		"listen_api":       o.listen.api,
-		"listen_ingest":    o.listen.ingest,
-		"listen_tap":       o.listen.tap,
-		"listen_otlp_grpc": o.listen.otlpGRPC,
-		"listen_otlp_http": o.listen.otlpHTTP,
-		"upstreams":        upstreamConfig(upstreams),
-		"log_level":        logLevel(o.verbose).String(),
-		"log_encoding":     map[bool]string{true: "json", false: "console"}[o.logJSON],
-		"metrics_host":     "127.0.0.1",
-		"metrics_port":     metricsPort,
-		"metrics_url":      fmt.Sprintf("http://127.0.0.1:%d/metrics", metricsPort),
+		"dsn":                  dsn,
+		"queue_dir":            filepath.Join(data, "queue"),
+		"dead_letter":          filepath.Join(data, "dead-letter.jsonl"),
+		"listen_api":           o.listen.api,
+		"listen_ingest":        o.listen.ingest,
+		"listen_tap":           o.listen.tap,
+		"listen_otlp_grpc":     o.listen.otlpGRPC,
+		"listen_otlp_http":     o.listen.otlpHTTP,
+		"upstreams":            upstreamConfig(upstreams),
+		"playground_upstreams": playgroundUpstreams(upstreams),
+		"log_level":            logLevel(o.verbose).String(),
+		"log_encoding":         map[bool]string{true: "json", false: "console"}[o.logJSON],
+		"metrics_host":         "127.0.0.1",
+		"metrics_port":         metricsPort,
+		"metrics_url":          fmt.Sprintf("http://127.0.0.1:%d/metrics", metricsPort),
 	}
 	run, err := startCollector(ctx, upConfig, values)
 	if err != nil {
@@ -302,10 +304,11 @@ func announce(w io.Writer, r client.Ready, upstreams map[string]string) {
 	_, _ = fmt.Fprintf(w, `
 Fermata is ready.
   API        http://%s
+  playground http://%s%s
   ingest     http://%s   /v1/chunks  /v1/gateway  /v1/rum
   tap        http://%s
   OTLP       %s (gRPC)   http://%s (HTTP)
-`, r.API, r.Ingest, r.Tap, r.OTLPGRPC, r.OTLPHTTP)
+`, r.API, r.API, playground.Path, r.Ingest, r.Tap, r.OTLPGRPC, r.OTLPHTTP)
 	if u := upstreams[tap.DefaultUpstream]; u != "" {
 		_, _ = fmt.Fprintf(w, "  upstream   http://%s/ → %s\n", r.Tap, u)
 	}

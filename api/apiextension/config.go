@@ -26,6 +26,17 @@ type Config struct {
 	// MetricsURL is the Prometheus endpoint of this Collector's own telemetry; its text is added to /metrics. Default:
 	// none.
 	MetricsURL string `mapstructure:"metrics_url"`
+	// Playground is a chat page at /playground/ that asks models through the tap of the same process. Default: off, since
+	// whoever reaches the page can spend the model's tokens.
+	Playground PlaygroundConfig `mapstructure:"playground"`
+}
+
+// PlaygroundConfig are the settings of the chat page.
+type PlaygroundConfig struct {
+	// Enabled serves the page.
+	Enabled bool `mapstructure:"enabled"`
+	// Upstreams are the tap's that it offers, by name, in that order. Required when enabled.
+	Upstreams []string `mapstructure:"upstreams"`
 }
 
 var _ component.Config = (*Config)(nil)
@@ -46,6 +57,9 @@ func (c *Config) Validate() error {
 	}
 	if c.QueryTimeout <= 0 {
 		errs = append(errs, fmt.Errorf("query_timeout: %s is not positive", c.QueryTimeout))
+	}
+	if c.Playground.Enabled && len(c.Playground.Upstreams) == 0 {
+		errs = append(errs, errors.New("playground::upstreams: is empty; name the tap's upstreams that the page may ask, or set playground::enabled to false"))
 	}
 	if c.MetricsURL != "" {
 		if u, err := url.Parse(c.MetricsURL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {

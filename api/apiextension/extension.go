@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,6 +27,7 @@ type Extension struct {
 	cfg     *Config
 	set     component.TelemetrySettings
 	version string
+	pages   *Pages
 
 	mu     sync.Mutex
 	server *ingest.Server
@@ -45,7 +48,7 @@ func (e *Extension) Start(ctx context.Context, host component.Host) error {
 	limits := requests.NewDefaultReadLimits()
 	limits.Time = e.cfg.QueryTimeout
 	schema := schemaCheck{cfg: e.cfg.ClickHouse}
-	a := api.New(api.Options{
+	opt := api.Options{
 		Requests: requests.New(conn, limits),
 		Findings: findings.NewReader(conn),
 		Ready: []api.ReadyCheck{
@@ -56,14 +59,47 @@ func (e *Extension) Start(ctx context.Context, host component.Host) error {
 		CollectorMetrics: e.cfg.MetricsURL,
 		Version:          e.version,
 		Logger:           e.set.Logger,
-	})
-	srv, err := ingest.Serve(ctx, host, e.set, &e.cfg.ServerConfig, a)
+	}
+	if e.pages != nil {
+		opt.RequestPages = e.pages.Requests
+		if e.cfg.Playground.Enabled {
+			opt.Playground = e.pages.Playground
+		}
+	}
+	a := api.New(opt)
+	handler, err := e.withPages(a)
+	if err != nil {
+		a.Close()
+		return errors.Join(err, conn.Close())
+	}
+	srv, err := ingest.Serve(ctx, host, e.set, &e.cfg.ServerConfig, handler)
 	if err != nil {
 		a.Close()
 		return errors.Join(err, conn.Close())
 	}
 	e.server, e.api, e.conn = srv, a, conn
 	return nil
+}
+
+// withPages puts the pages in front of the API. A path is looked at as it came: the API's ids may hold what a multiplexer
+// would tidy up.
+func (e *Extension) withPages(a *api.Server) (http.Handler, error) {
+	if e.pages == nil {
+		return a, nil
+	}
+	pages, err := e.pages.New(Source{Request: a.Joined, Playground: e.cfg.Playground, Logger: e.set.Logger})
+	if err != nil {
+		return nil, fmt.Errorf("pages: %w", err)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for prefix, h := range pages {
+			if strings.HasPrefix(r.URL.Path, prefix) {
+				h.ServeHTTP(w, r)
+				return
+			}
+		}
+		a.ServeHTTP(w, r)
+	}), nil
 }
 
 // Shutdown stops listening, waits for the answers in work until ctx ends and closes the database's pool. It may be called

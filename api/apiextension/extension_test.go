@@ -36,7 +36,7 @@ func TestConfig(t *testing.T) {
 		require.NoError(t, err)
 		sub, err := conf.Sub(name)
 		require.NoError(t, err)
-		cfg := apiextension.NewFactory().CreateDefaultConfig().(*apiextension.Config)
+		cfg := apiextension.NewFactory(nil).CreateDefaultConfig().(*apiextension.Config)
 		require.NoError(t, sub.Unmarshal(cfg))
 		return cfg, confmap.Validate(cfg)
 	}
@@ -67,7 +67,7 @@ func start(t *testing.T, dsn string) string {
 	cfg.NetAddr.Endpoint = "127.0.0.1:0"
 	cfg.ClickHouse.DSN = configopaque.String(dsn)
 	cfg.ClickHouse.DialTimeout = time.Second
-	ext, err := apiextension.NewFactory().Create(context.Background(), extensiontest.NewNopSettings(apiextension.Type), cfg)
+	ext, err := apiextension.NewFactory(nil).Create(context.Background(), extensiontest.NewNopSettings(apiextension.Type), cfg)
 	require.NoError(t, err)
 	require.NoError(t, ext.Start(context.Background(), componenttest.NewNopHost()))
 	t.Cleanup(func() {
@@ -92,7 +92,7 @@ func get(t *testing.T, url string) (int, http.Header, []byte) {
 }
 
 func TestShutdownWithoutStart(t *testing.T) {
-	ext, err := apiextension.NewFactory().Create(context.Background(), extensiontest.NewNopSettings(apiextension.Type), apiextension.NewDefaultConfig())
+	ext, err := apiextension.NewFactory(nil).Create(context.Background(), extensiontest.NewNopSettings(apiextension.Type), apiextension.NewDefaultConfig())
 	require.NoError(t, err)
 	require.NoError(t, ext.Shutdown(context.Background()))
 }

@@ -1,0 +1,95 @@
+package playground
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fermata-io/fermata/receivers/chunkreceiver/tap"
+)
+
+// maxHold is the longest an answer may be held back at a time.
+const maxHold = 30 * time.Second
+
+// proxy hands requests of the page on.
+type proxy struct {
+	opt  *Options
+	hand *httputil.ReverseProxy
+}
+
+type holdKey struct{}
+
+func newProxy(opt *Options) *proxy {
+	p := &proxy{opt: opt}
+	p.hand = &httputil.ReverseProxy{
+		Rewrite:       func(*httputil.ProxyRequest) {}, // the request is complete already
+		Transport:     opt.Transport,
+		FlushInterval: -1, // nothing is held back but on demand
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) {
+			fail(w, http.StatusBadGateway, "this process does not answer itself; its log says why")
+		},
+		ModifyResponse: func(r *http.Response) error {
+			if d, _ := r.Request.Context().Value(holdKey{}).(time.Duration); d > 0 {
+				r.Body = hold(r.Body, d)
+			}
+			return nil
+		},
+	}
+	return p
+}
+
+// tap hands on to one upstream of the tap. The query parameter hold lets the answer through only every so often, as a
+// proxy does that buffers.
+func (p *proxy) tap(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("upstream")
+	if !slices.Contains(p.opt.Upstreams, name) {
+		fail(w, http.StatusNotFound, "no such upstream; want one of "+strings.Join(p.opt.Upstreams, ", "))
+		return
+	}
+	var held time.Duration
+	if v := r.URL.Query().Get("hold"); v != "" {
+		var err error
+		if held, err = time.ParseDuration(v); err != nil || held <= 0 || held > maxHold {
+			fail(w, http.StatusBadRequest, fmt.Sprintf("hold: want a time up to %s, such as 1500ms", maxHold))
+			return
+		}
+	}
+	_, rest, _ := strings.Cut(r.URL.Path, "/tap/"+name)
+	prefix := "/" + name
+	if name == tap.DefaultUpstream {
+		prefix = ""
+	}
+	// An answer may take longer than what the listener allows other requests.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
+	p.pass(w, r, p.opt.Tap(), prefix+rest, "", held)
+}
+
+// rum hands on a beacon.
+func (p *proxy) rum(w http.ResponseWriter, r *http.Request) {
+	p.pass(w, r, p.opt.Ingest(), "/v1/rum", r.URL.RawQuery, 0)
+}
+
+func (p *proxy) pass(w http.ResponseWriter, r *http.Request, host, path, query string, held time.Duration) {
+	if host == "" {
+		fail(w, http.StatusServiceUnavailable, "the tap or the RUM receiver does not run in this process; `fermata up` runs both")
+		return
+	}
+	out := r.Clone(withHold(r, held))
+	out.URL = &url.URL{Scheme: "http", Host: host, Path: path, RawQuery: query}
+	out.Host = host
+	for _, name := range []string{"Cookie", "Origin", "Referer"} {
+		out.Header.Del(name)
+	}
+	p.hand.ServeHTTP(w, out)
+}
+
+func fail(w http.ResponseWriter, status int, why string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, why+"\n")
+}
