@@ -13,6 +13,7 @@ import (
 
 	"github.com/fermata-io/fermata/collector/cli"
 	"github.com/fermata-io/fermata/collector/cli/client"
+	"github.com/fermata-io/fermata/collector/cli/sender"
 	"github.com/fermata-io/fermata/internal/replay"
 	"github.com/fermata-io/fermata/internal/wire"
 )
@@ -124,7 +125,7 @@ func (o *options) run(ctx context.Context, out, errOut io.Writer, files []string
 	if err != nil {
 		return err
 	}
-	defer s.close()
+	defer s.Close()
 	return o.sendAll(ctx, out, errOut, plans, s)
 }
 
@@ -162,7 +163,7 @@ func (o *options) printAll(ctx context.Context, out io.Writer, plans []*plan) er
 	for _, p := range plans {
 		if _, err := replay.Read(ctx, p.src, o.read, func(rec replay.Record) error {
 			for _, it := range items(rec) {
-				line = append(append(line[:0], it.body...), '\n')
+				line = append(append(line[:0], it.Body...), '\n')
 				if _, err := out.Write(line); err != nil {
 					return fmt.Errorf("write: %w", err)
 				}
@@ -175,37 +176,12 @@ func (o *options) printAll(ctx context.Context, out io.Writer, plans []*plan) er
 	return nil
 }
 
-func (o *options) sender() (*sender, error) {
-	s := newSender(o.rate, o.retryFor)
-	if o.ingest == "" || o.otlp == "" {
-		r, err := o.where.Ready()
-		if err != nil && o.ingest == "" && o.otlp == "" {
-			return nil, err
-		}
-		if o.ingest == "" {
-			s.ingest, _ = client.BaseURL(r.Ingest)
-		}
-		if o.otlp == "" {
-			s.otlp, _ = client.BaseURL(r.OTLPHTTP)
-		}
-	}
-	for _, x := range []struct {
-		flag, given string
-		to          *string
-	}{{"--ingest", o.ingest, &s.ingest}, {"--otlp", o.otlp, &s.otlp}} {
-		if x.given == "" {
-			continue
-		}
-		u, err := client.BaseURL(x.given)
-		if err != nil {
-			return nil, cli.Usage(fmt.Errorf("%s: %w", x.flag, err))
-		}
-		*x.to = u
-	}
-	return s, nil
+func (o *options) sender() (*sender.Sender, error) {
+	s := sender.New(o.rate, o.retryFor)
+	return s, s.To(o.where, o.ingest, o.otlp)
 }
 
-func (o *options) sendAll(ctx context.Context, out, errOut io.Writer, plans []*plan, s *sender) error {
+func (o *options) sendAll(ctx context.Context, out, errOut io.Writer, plans []*plan, s *sender.Sender) error {
 	total, chunks := 0, 0
 	for _, p := range plans {
 		total += p.rep.Records
@@ -213,24 +189,50 @@ func (o *options) sendAll(ctx context.Context, out, errOut io.Writer, plans []*p
 	}
 	began := time.Now()
 	bar := newProgress(errOut, total)
-	s.progress = bar.add
+	s.Progress = bar.add
 	for _, p := range plans {
 		bar.file(p.src.Name())
-		if _, err := replay.Read(ctx, p.src, o.read, func(rec replay.Record) error { return s.add(ctx, rec) }); err != nil {
+		if _, err := replay.Read(ctx, p.src, o.read, func(rec replay.Record) error {
+			for _, it := range items(rec) {
+				if err := s.Add(ctx, it); err != nil {
+					return err
+				}
+			}
+			return nil
+		}); err != nil {
 			bar.stop()
-			return errors.Join(err, s.summary(out, plans, chunks, time.Since(began)))
+			return errors.Join(err, summary(out, s, plans, chunks, time.Since(began)))
 		}
 	}
-	err := s.flush(ctx)
+	err := s.Flush(ctx)
 	bar.stop()
-	if err = errors.Join(err, s.summary(out, plans, chunks, time.Since(began))); err != nil {
+	if err = errors.Join(err, summary(out, s, plans, chunks, time.Since(began))); err != nil {
 		return err
 	}
 	switch {
-	case s.rejected > 0:
-		return fmt.Errorf("%d of %d records were rejected", s.rejected, s.accepted+s.rejected)
+	case s.Rejected > 0:
+		return fmt.Errorf("%d of %d records were rejected", s.Rejected, s.Accepted+s.Rejected)
 	case total == 0:
 		return errors.New("no file held a record that can be replayed")
+	}
+	return nil
+}
+
+// items encodes a record; a stream with too many chunks becomes several segments.
+func items(rec replay.Record) []sender.Item {
+	switch {
+	case rec.Stream != nil:
+		var out []sender.Item
+		for _, s := range replay.Segments(rec.Stream, wire.NewDefaultLimits().MaxChunks) {
+			out = append(out, sender.Item{Path: "/v1/chunks", ID: s.RequestID, Body: wire.AppendStreamJSON(nil, s), N: 1})
+		}
+		return out
+	case rec.Gateway != nil:
+		return []sender.Item{{Path: "/v1/gateway", ID: rec.Gateway.RequestID, Body: wire.AppendGatewayJSON(nil, rec.Gateway), N: 1}}
+	case rec.Client != nil:
+		return []sender.Item{{Path: "/v1/rum", ID: rec.Client.RequestID, Body: wire.AppendClientJSON(nil, rec.Client), N: 1}}
+	case rec.Raw != nil:
+		return []sender.Item{{Path: rec.Raw.Path, OTLP: rec.Raw.OTLP, Body: rec.Raw.Body, N: rec.Raw.Items}}
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
+
+	"github.com/fermata-io/fermata/collector/cli/sender"
 )
 
 // progress shows how far a replay is: a bar on a terminal, a line now and then elsewhere.
@@ -58,7 +60,7 @@ func (p *progress) stop() {
 }
 
 // summary tells what was read, what became of it, and how to look at it.
-func (s *sender) summary(out io.Writer, plans []*plan, chunks int, took time.Duration) error {
+func summary(out io.Writer, s *sender.Sender, plans []*plan, chunks int, took time.Duration) error {
 	w := &errWriter{w: out}
 	told := map[string]bool{} // a note that holds for many files is told once
 	for _, p := range plans {
@@ -83,14 +85,14 @@ func (s *sender) summary(out io.Writer, plans []*plan, chunks int, took time.Dur
 			w.printf("  skipped: … and %d more\n", p.rep.Skipped-len(p.rep.Reasons))
 		}
 	}
-	w.printf("%d accepted, %d rejected, %s, in %s\n", s.accepted, s.rejected, plural(chunks, "chunk"), took.Round(time.Millisecond))
-	for _, r := range s.reasons {
+	w.printf("%d accepted, %d rejected, %s, in %s\n", s.Accepted, s.Rejected, plural(chunks, "chunk"), took.Round(time.Millisecond))
+	for _, r := range s.Reasons {
 		w.printf("  rejected: %s\n", r)
 	}
-	if s.more > 0 {
-		w.printf("  rejected: … and %d more\n", s.more)
+	if s.More > 0 {
+		w.printf("  rejected: … and %d more\n", s.More)
 	}
-	if id := example(plans); id != "" && s.accepted > 0 {
+	if id := example(plans); id != "" && s.Accepted > 0 {
 		w.printf("look one up: fermata request %s\n", id)
 	}
 	return w.err

@@ -1,4 +1,5 @@
-package replaycmd
+// Package sender posts records to the ingest endpoints of a running Fermata, in batches, as long as they are busy or away.
+package sender
 
 import (
 	"bytes"
@@ -15,8 +16,8 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/fermata-io/fermata/internal/replay"
-	"github.com/fermata-io/fermata/internal/wire"
+	"github.com/fermata-io/fermata/collector/cli"
+	"github.com/fermata-io/fermata/collector/cli/client"
 )
 
 // A batch is sent when it has one of these.
@@ -28,54 +29,45 @@ const (
 // maxAnswer bounds an answer of an ingest endpoint.
 const maxAnswer = 4 << 20
 
-// item is one JSON value to send.
-type item struct {
-	path string
-	otlp bool
-	id   string // request id, for messages
-	body []byte
-	n    int // records in it
+// Item is one JSON value to send.
+type Item struct {
+	Path string // of the endpoint
+	OTLP bool   // to the OTLP/HTTP listener, alone in its body; else to the ingest listener
+	ID   string // request id, for messages
+	Body []byte
+	N    int // records in it
 }
 
-// items encodes a record; a stream with too many chunks becomes several segments.
-func items(rec replay.Record) []item {
-	switch {
-	case rec.Stream != nil:
-		var out []item
-		for _, s := range replay.Segments(rec.Stream, wire.NewDefaultLimits().MaxChunks) {
-			out = append(out, item{path: "/v1/chunks", id: s.RequestID, body: wire.AppendStreamJSON(nil, s), n: 1})
-		}
-		return out
-	case rec.Gateway != nil:
-		return []item{{path: "/v1/gateway", id: rec.Gateway.RequestID, body: wire.AppendGatewayJSON(nil, rec.Gateway), n: 1}}
-	case rec.Client != nil:
-		return []item{{path: "/v1/rum", id: rec.Client.RequestID, body: wire.AppendClientJSON(nil, rec.Client), n: 1}}
-	case rec.Raw != nil:
-		return []item{{path: rec.Raw.Path, otlp: rec.Raw.OTLP, body: rec.Raw.Body, n: rec.Raw.Items}}
-	}
-	return nil
+// Sender posts items in batches, one batch for each endpoint, and counts the answers. It is used by one goroutine.
+type Sender struct {
+	Ingest, OTLP string // base URLs of the listeners; empty: not known
+	// Progress is told how many items were answered. Default: nobody is.
+	Progress func(n int)
+
+	// What was answered so far.
+	Accepted, Rejected int
+	Reasons            []string // of rejections, each once, at most 20
+	More               int      // rejections whose reason isn't told
+
+	http     *http.Client
+	limit    *rate.Limiter
+	retryFor time.Duration
+	batches  []*batch
 }
 
-// sender posts items in batches, one endpoint after the other, and counts the answers.
-type sender struct {
-	ingest, otlp string
-	http         *http.Client
-	limit        *rate.Limiter
-	retryFor     time.Duration
-	progress     func(n int)
-
-	batch []item
+// batch is what waits to be sent to one endpoint.
+type batch struct {
+	path  string
+	items []Item
 	size  int
-
-	accepted, rejected int
-	reasons            []string
-	more               int // rejections whose reason isn't told
 }
 
-func newSender(perSecond float64, retryFor time.Duration) *sender {
-	s := &sender{
+// New makes a Sender that knows no address yet. perSecond bounds the items sent in a second, 0: no bound; retryFor is how long it
+// goes on when the endpoint is busy or away.
+func New(perSecond float64, retryFor time.Duration) *Sender {
+	s := &Sender{
 		http:     &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone(), Timeout: 2 * time.Minute},
-		retryFor: retryFor, progress: func(int) {},
+		retryFor: retryFor, Progress: func(int) {},
 	}
 	if perSecond > 0 {
 		s.limit = rate.NewLimiter(rate.Limit(perSecond), max(1, min(batchItems, int(perSecond))))
@@ -83,54 +75,104 @@ func newSender(perSecond float64, retryFor time.Duration) *sender {
 	return s
 }
 
-func (s *sender) close() { s.http.CloseIdleConnections() }
-
-// add puts a record into the batch, and sends that when it is full or for another endpoint.
-func (s *sender) add(ctx context.Context, rec replay.Record) error {
-	for _, it := range items(rec) {
-		if s.limit != nil {
-			if err := s.limit.WaitN(ctx, 1); err != nil {
-				return err
-			}
+// To sets the addresses: those that are given as --ingest and --otlp, else those of the running `fermata up`.
+func (s *Sender) To(where client.Where, ingest, otlp string) error {
+	if ingest == "" || otlp == "" {
+		r, err := where.Ready()
+		if err != nil && ingest == "" && otlp == "" {
+			return err
 		}
-		full := len(s.batch) > 0 && (s.batch[0].path != it.path || it.otlp || s.size+len(it.body) > batchBytes || len(s.batch) >= batchItems)
-		slow := s.limit != nil && len(s.batch) >= max(1, int(float64(s.limit.Limit())/4))
-		if full || slow {
-			if err := s.flush(ctx); err != nil {
-				return err
-			}
+		if ingest == "" {
+			s.Ingest, _ = client.BaseURL(r.Ingest)
 		}
-		s.batch = append(s.batch, it)
-		s.size += len(it.body) + 1
+		if otlp == "" {
+			s.OTLP, _ = client.BaseURL(r.OTLPHTTP)
+		}
+	}
+	for _, x := range []struct {
+		flag, given string
+		to          *string
+	}{{"--ingest", ingest, &s.Ingest}, {"--otlp", otlp, &s.OTLP}} {
+		if x.given == "" {
+			continue
+		}
+		u, err := client.BaseURL(x.given)
+		if err != nil {
+			return cli.Usage(fmt.Errorf("%s: %w", x.flag, err))
+		}
+		*x.to = u
 	}
 	return nil
 }
 
-// flush sends what is in the batch.
-func (s *sender) flush(ctx context.Context) error {
-	batch := s.batch
-	s.batch, s.size = nil, 0
-	if len(batch) == 0 {
-		return nil
+// Close drops idle connections.
+func (s *Sender) Close() { s.http.CloseIdleConnections() }
+
+// Add puts an item into the batch of its endpoint, and sends that when it is full.
+func (s *Sender) Add(ctx context.Context, it Item) error {
+	if s.limit != nil {
+		if err := s.limit.WaitN(ctx, 1); err != nil {
+			return err
+		}
 	}
-	return s.send(ctx, batch)
+	b := s.batch(it.Path)
+	full := len(b.items) > 0 && (it.OTLP || b.size+len(it.Body) > batchBytes || len(b.items) >= batchItems)
+	slow := s.limit != nil && len(b.items) >= max(1, int(float64(s.limit.Limit())/4))
+	if full || slow {
+		if err := s.flush(ctx, b); err != nil {
+			return err
+		}
+	}
+	b.items = append(b.items, it)
+	b.size += len(it.Body) + 1
+	return nil
 }
 
-func (s *sender) send(ctx context.Context, batch []item) error {
-	base, name := s.ingest, "--ingest"
+func (s *Sender) batch(path string) *batch {
+	for _, b := range s.batches {
+		if b.path == path {
+			return b
+		}
+	}
+	b := &batch{path: path}
+	s.batches = append(s.batches, b)
+	return b
+}
+
+// Flush sends what waits.
+func (s *Sender) Flush(ctx context.Context) error {
+	for _, b := range s.batches {
+		if err := s.flush(ctx, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Sender) flush(ctx context.Context, b *batch) error {
+	items := b.items
+	b.items, b.size = nil, 0
+	if len(items) == 0 {
+		return nil
+	}
+	return s.send(ctx, items)
+}
+
+func (s *Sender) send(ctx context.Context, batch []Item) error {
+	base, name := s.Ingest, "--ingest"
 	contentType := "application/x-ndjson"
-	if batch[0].otlp {
-		base, name, contentType = s.otlp, "--otlp", "application/json"
+	if batch[0].OTLP {
+		base, name, contentType = s.OTLP, "--otlp", "application/json"
 	}
 	if base == "" {
 		return fmt.Errorf("don't know where to send to: %s is not given and the running `fermata up` has no such listener", name)
 	}
 	var body bytes.Buffer
 	for _, it := range batch {
-		body.Write(it.body)
+		body.Write(it.Body)
 		body.WriteByte('\n')
 	}
-	status, answer, err := s.post(ctx, base+batch[0].path, contentType, body.Bytes())
+	status, answer, err := s.post(ctx, base+batch[0].Path, contentType, body.Bytes())
 	if err != nil {
 		return err
 	}
@@ -142,20 +184,20 @@ func (s *sender) send(ctx context.Context, batch []item) error {
 		}
 		return s.send(ctx, batch[half:])
 	case status == http.StatusRequestEntityTooLarge:
-		s.reject(batch[0].n, batch[0].id+": larger than the endpoint takes")
-	case batch[0].otlp:
+		s.reject(batch[0].N, batch[0].ID+": larger than the endpoint takes")
+	case batch[0].OTLP:
 		s.countOTLP(batch[0], status, answer)
 	default:
 		if err := s.count(batch, status, answer); err != nil {
-			return fmt.Errorf("POST %s%s: %w", base, batch[0].path, err)
+			return fmt.Errorf("POST %s%s: %w", base, batch[0].Path, err)
 		}
 	}
-	s.progress(len(batch))
+	s.Progress(len(batch))
 	return nil
 }
 
 // count reads an answer of an ingest endpoint: it tells each item that was refused.
-func (s *sender) count(batch []item, status int, answer []byte) error {
+func (s *Sender) count(batch []Item, status int, answer []byte) error {
 	var a struct {
 		Accepted int `json:"accepted"`
 		Rejected int `json:"rejected"`
@@ -169,34 +211,34 @@ func (s *sender) count(batch []item, status int, answer []byte) error {
 	known := json.Unmarshal(answer, &a) == nil && a.Accepted+a.Rejected+len(a.Errors) > 0
 	switch {
 	case status/100 == 2 && !known:
-		s.accepted += len(batch)
+		s.Accepted += len(batch)
 		return nil
 	case status/100 != 2 && (status != http.StatusBadRequest || !known):
 		return fmt.Errorf("answered %d %s", status, http.StatusText(status))
 	case a.Accepted+a.Rejected == 0: // the body as a whole was refused
 		return fmt.Errorf("answered %d: %s %s", status, a.Errors[0].Field, a.Errors[0].Reason)
 	}
-	s.accepted += a.Accepted
-	s.rejected += a.Rejected
+	s.Accepted += a.Accepted
+	s.Rejected += a.Rejected
 	told := map[int]bool{}
 	for _, e := range a.Errors {
 		id := e.RequestID
 		if e.Index != nil {
 			told[*e.Index] = true
 			if id == "" && *e.Index >= 0 && *e.Index < len(batch) {
-				id = batch[*e.Index].id
+				id = batch[*e.Index].ID
 			}
 		}
 		s.tell(strings.TrimPrefix(id+": ", ": ") + strings.TrimSpace(e.Field+" "+e.Reason))
 	}
-	s.more += max(0, a.Rejected-len(told))
+	s.More += max(0, a.Rejected-len(told))
 	return nil
 }
 
 // countOTLP reads an answer of an OTLP endpoint, with its partial success.
-func (s *sender) countOTLP(it item, status int, answer []byte) {
+func (s *Sender) countOTLP(it Item, status int, answer []byte) {
 	if status/100 != 2 {
-		s.reject(it.n, fmt.Sprintf("OTLP endpoint answered %d %s", status, http.StatusText(status)))
+		s.reject(it.N, fmt.Sprintf("OTLP endpoint answered %d %s", status, http.StatusText(status)))
 		return
 	}
 	var a struct {
@@ -210,32 +252,32 @@ func (s *sender) countOTLP(it item, status int, answer []byte) {
 	if json.Unmarshal(answer, &a) == nil {
 		for _, n := range []json.Number{a.PartialSuccess.Logs, a.PartialSuccess.Spans} {
 			if v, err := n.Int64(); err == nil {
-				bad += int(min(v, int64(it.n)))
+				bad += int(min(v, int64(it.N)))
 			}
 		}
 	}
-	bad = min(bad, it.n)
-	s.accepted += it.n - bad
+	bad = min(bad, it.N)
+	s.Accepted += it.N - bad
 	if bad > 0 {
 		s.reject(bad, a.PartialSuccess.Message)
 	}
 }
 
-func (s *sender) reject(n int, reason string) {
-	s.rejected += n
+func (s *Sender) reject(n int, reason string) {
+	s.Rejected += n
 	s.tell(reason)
 }
 
-func (s *sender) tell(reason string) {
-	if len(s.reasons) < 20 && !slices.Contains(s.reasons, reason) {
-		s.reasons = append(s.reasons, reason)
+func (s *Sender) tell(reason string) {
+	if len(s.Reasons) < 20 && !slices.Contains(s.Reasons, reason) {
+		s.Reasons = append(s.Reasons, reason)
 		return
 	}
-	s.more++
+	s.More++
 }
 
 // post sends a body and tries again while the endpoint is busy or away, as long as retryFor says.
-func (s *sender) post(ctx context.Context, url, contentType string, body []byte) (int, []byte, error) {
+func (s *Sender) post(ctx context.Context, url, contentType string, body []byte) (int, []byte, error) {
 	until := time.Now().Add(s.retryFor)
 	wait := 250 * time.Millisecond
 	for {
@@ -274,7 +316,7 @@ func retryable(status int) bool {
 	return false
 }
 
-func (s *sender) once(ctx context.Context, url, contentType string, body []byte) (status int, answer []byte, after time.Duration, err error) {
+func (s *Sender) once(ctx context.Context, url, contentType string, body []byte) (status int, answer []byte, after time.Duration, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, 0, err
