@@ -11,6 +11,7 @@ import (
 	"github.com/fermata-io/fermata/collector/cli"
 	"github.com/fermata-io/fermata/collector/cli/replaycmd"
 	"github.com/fermata-io/fermata/collector/cli/requestcmd"
+	"github.com/fermata-io/fermata/collector/cli/simulatecmd"
 	"github.com/fermata-io/fermata/storage/engine"
 )
 
@@ -41,7 +42,7 @@ func newRootCommand() *cobra.Command {
 	}
 	cli.Strict(root)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newUpCommand(), newCollectorCommand(), newMigrateCommand(), requestcmd.New(), requestcmd.NewList(), requestcmd.NewFindings(), replaycmd.New())
+	root.AddCommand(newUpCommand(), newCollectorCommand(), newMigrateCommand(), requestcmd.New(), requestcmd.NewList(), requestcmd.NewFindings(), replaycmd.New(), simulatecmd.New())
 	return root
 }
 
