@@ -45,7 +45,8 @@ func TestReceiversShareTheListener(t *testing.T) {
 	post("/v1/gateway", "application/json", `{"request_id":"a","received_at":1760000000000000}`, 200)
 	post("/v1/gateway/litellm", "application/json", `[]`, 200)
 	post("/v1/rum", "text/plain", `{"request_id":"a","session_id":"s"}`, 200)
-	post("/collect", "application/json", `{}`, 404)
+	post("/collect", "application/json", `{}`, 202)
+	post("/v1/none", "application/json", `{}`, 404)
 	var events []string
 	for _, l := range sink.AllLogs() {
 		events = append(events, l.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0).EventName())

@@ -18,6 +18,7 @@ type Batch struct {
 	answer   Answer
 	unknown  int
 	keepText bool
+	taken    func()
 }
 
 // NewBatch makes an empty batch. With keepText the text of chunks goes on into the pipeline.
@@ -57,6 +58,9 @@ func (b *Batch) AddGateway(g *wire.Gateway) { streamlog.PutGateway(b.record(), g
 
 // AddClient takes a valid client record.
 func (b *Batch) AddClient(c *wire.Client) { streamlog.PutClient(b.record(), c) }
+
+// OnTaken has f called once the pipeline took the records of this body; not when it did not. The last f counts.
+func (b *Batch) OnTaken(f func()) { b.taken = f }
 
 // Accept counts an item whose records were added.
 func (b *Batch) Accept() { b.answer.Accepted++ }

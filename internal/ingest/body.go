@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -82,9 +83,9 @@ func (c *counting) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readBody reads and decompresses a body of at most maxBytes. The body is to be released unless there is an
-// error.
-func (p *pools) readBody(r *http.Request, adm *admission, maxBytes int64) (_ *body, err error) {
+// readBody reads and decompresses a body of at most maxBytes. With sniff a body that says nothing of its encoding but
+// begins as gzip does is taken as that: a beacon can't name one. The body is to be released unless there is an error.
+func (p *pools) readBody(r *http.Request, adm *admission, maxBytes int64, sniff bool) (*body, error) {
 	encoding := strings.ToLower(strings.TrimSpace(r.Header.Get("Content-Encoding")))
 	if encoding == "identity" {
 		encoding = ""
@@ -92,6 +93,24 @@ func (p *pools) readBody(r *http.Request, adm *admission, maxBytes int64) (_ *bo
 	if encoding == "" && r.ContentLength > maxBytes {
 		return nil, tooLarge("has", maxBytes)
 	}
+	b, err := p.read(r.Body, encoding, r.ContentLength, adm, maxBytes)
+	if err != nil || !sniff || encoding != "" || !bytes.HasPrefix(b.data, gzipMagic) {
+		return b, err
+	}
+	defer b.release()
+	plain, err := p.read(bytes.NewReader(b.data), "gzip", -1, adm, maxBytes)
+	if err != nil {
+		return nil, err
+	}
+	plain.wire = b.wire
+	return plain, nil
+}
+
+// gzipMagic begins every gzip stream (RFC 1952, 2.3.1), and no text.
+var gzipMagic = []byte{0x1f, 0x8b}
+
+// read reads r, which has length bytes (-1: not known), to its end.
+func (p *pools) read(r io.Reader, encoding string, length int64, adm *admission, maxBytes int64) (_ *body, err error) {
 	b := &body{adm: adm, pools: p}
 	b.buf, _ = p.bufs.Get().(*[]byte)
 	if b.buf == nil {
@@ -103,15 +122,15 @@ func (p *pools) readBody(r *http.Request, adm *admission, maxBytes int64) (_ *bo
 			b.release()
 		}
 	}()
-	in := &counting{r: r.Body}
+	in := &counting{r: r}
 	src, done, err := p.decompressor(encoding, in)
 	if err != nil {
 		return nil, bodyError(encoding, in, err)
 	}
 	defer done()
 	first := int64(firstUnknown)
-	if encoding == "" && r.ContentLength >= 0 {
-		first = min(r.ContentLength+1, firstMost) // one more, to see the end without growing
+	if encoding == "" && length >= 0 {
+		first = min(length+1, firstMost) // one more, to see the end without growing
 	}
 	if err := b.fill(src, first, maxBytes); err != nil {
 		if ref := new(refusal); errors.As(err, &ref) {

@@ -51,6 +51,11 @@ type HandlerConfig struct {
 	Limits LimitsConfig
 	// MediaTypes are what the endpoint takes. Nil: MediaTypes().
 	MediaTypes map[string]Format
+	// SniffGzip takes a body without Content-Encoding that begins as gzip does as gzip: navigator.sendBeacon can set no
+	// header. Without it such a body is no JSON.
+	SniffGzip bool
+	// OKStatus answers a request whose items were all taken. 0: 200.
+	OKStatus int
 	// ForwardText lets the text of chunks go into the pipeline.
 	ForwardText bool
 	// Decode reads a body.
@@ -78,6 +83,9 @@ func NewHandler(cfg HandlerConfig) (*Handler, error) {
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
+	}
+	if cfg.OKStatus == 0 {
+		cfg.OKStatus = http.StatusOK
 	}
 	tel, err := newTelemetry(cfg.Receiver.TelemetrySettings, cfg.Receiver.ID.String(), cfg.Path)
 	if err != nil {
@@ -130,7 +138,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 			"can't be taken now: limits::max_in_flight_requests (%d) are in work", h.adm.maxRequests)
 	}
 	defer h.adm.leave()
-	body, err := h.pools.readBody(r, &h.adm, h.cfg.Limits.MaxBodyBytes)
+	body, err := h.pools.readBody(r, &h.adm, h.cfg.Limits.MaxBodyBytes, h.cfg.SniffGzip)
 	if err != nil {
 		return err
 	}
@@ -143,7 +151,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 	h.cfg.Decode(r, body.data, wire.DecodeOptions{
 		Limits: h.cfg.Limits.Wire(), Now: now, NDJSON: format == NDJSON, MaxItems: h.cfg.Limits.MaxItems, KeepText: h.cfg.ForwardText,
 	}, b)
-	status := http.StatusOK
+	status := h.cfg.OKStatus
 	if b.answer.Rejected > 0 {
 		status = http.StatusBadRequest
 	}
@@ -160,6 +168,9 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 		h.tel.refuse(r.Context(), reason)
 		accepted, b.answer.Accepted = 0, 0
 		b.answer.Errors = append([]AnswerError{{Field: "(pipeline)", Reason: text}}, b.answer.Errors[:min(len(b.answer.Errors), MaxErrors-1)]...)
+	}
+	if accepted > 0 && b.taken != nil {
+		b.taken()
 	}
 	h.tel.batch(r.Context(), b, accepted)
 	b.answer.write(w, status, h.cfg.Limits.RetryAfter)

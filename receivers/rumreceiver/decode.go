@@ -2,81 +2,124 @@ package rumreceiver
 
 import (
 	"net/http"
-	"strconv"
-	"strings"
-
-	"github.com/mileusna/useragent"
-	"go.opentelemetry.io/collector/component"
-	"go.opentelemetry.io/otel/metric"
 
 	"github.com/fermata-io/fermata/internal/ingest"
 	"github.com/fermata-io/fermata/internal/wire"
+	"github.com/fermata-io/fermata/receivers/adapters/faro"
 )
 
+// defaultTenant is the tenant of a key that names none.
+const defaultTenant = wire.DefaultTenant
+
+// decoder reads bodies into records.
 type decoder struct {
-	userAgent bool
-	unjoined  metric.Int64Counter // nil: not counted
+	userAgent  bool
+	countries  *countries
+	duplicates *duplicates
+	tel        *telemetry
 }
 
-// newDecoder makes the decoder with its own counter.
-func newDecoder(set component.TelemetrySettings, userAgent bool) (decoder, error) {
-	c, err := set.MeterProvider.Meter("github.com/fermata-io/fermata/receivers/rumreceiver").Int64Counter("fermata_rum_unjoined",
-		metric.WithUnit("{stream}"), metric.WithDescription("Streams of pages that know no name of their request: kept, and never joined by guess"))
-	return decoder{userAgent: userAgent, unjoined: c}, err
+// intake takes the streams of one body.
+type intake struct {
+	*decoder
+	r        *http.Request
+	from     *sender
+	batch    *ingest.Batch
+	delivery delivery
+	fresh    []uint64 // keys of the streams that were not known
+	country  string
+	located  bool
+}
+
+func (d *decoder) intake(r *http.Request, body []byte, b *ingest.Batch) *intake {
+	return &intake{decoder: d, r: r, from: senderOf(r), batch: b, delivery: delivery{body: body}}
 }
 
 // decode reads the body of POST /v1/rum.
-func (d decoder) decode(r *http.Request, body []byte, opt wire.DecodeOptions, b *ingest.Batch) {
-	agent := agent{header: r.UserAgent()}
+func (d *decoder) decode(r *http.Request, body []byte, opt wire.DecodeOptions, b *ingest.Batch) {
+	in := d.intake(r, body, b)
 	stats := wire.EachClient(body, opt, func(_ int, c *wire.Client, err *wire.ItemError) {
 		if err != nil {
 			b.Reject(err)
 			return
 		}
-		if d.userAgent && c.Browser == "" && c.OS == "" && c.Device == "" {
-			agent.fill(c)
-		}
-		if d.unjoined != nil && c.RequestID == "" && c.ResponseID == "" && c.TraceID == "" && len(c.Aliases) == 0 {
-			d.unjoined.Add(r.Context(), 1)
-		}
-		b.AddClient(c)
-		b.Accept()
+		in.take(c)
 	})
 	b.Ignore(stats.Unknown)
+	in.remember()
 }
 
-// agent reads a User-Agent header at most once.
-type agent struct {
-	header string
-	parsed *useragent.UserAgent
+// decodeFaro reads the body of POST /collect.
+func (d *decoder) decodeFaro(r *http.Request, body []byte, opt wire.DecodeOptions, b *ingest.Batch) {
+	in := d.intake(r, body, b)
+	in.delivery.once = r.Header.Get("Idempotency-Key")
+	got, err := faro.Read(body, faro.Options{SessionID: r.Header.Get("X-Faro-Session-Id"), MaxItems: opt.MaxItems})
+	for signal, n := range got.Ignored {
+		if n > 0 {
+			d.tel.ignored.Add(r.Context(), int64(n), d.tel.signals[signal])
+		}
+	}
+	opt.NDJSON = false
+	for i, item := range got.Items {
+		if item.Err != nil {
+			b.Reject(&wire.ItemError{Index: i, Err: item.Err})
+			continue
+		}
+		stats := wire.EachClient(item.Body, opt, func(_ int, c *wire.Client, err *wire.ItemError) {
+			if err != nil {
+				err.Index = i
+				b.Reject(err)
+				return
+			}
+			in.take(c)
+		})
+		b.Ignore(stats.Unknown)
+	}
+	if err != nil {
+		b.Reject(&wire.ItemError{Index: len(got.Items), Err: err})
+	}
+	in.remember()
 }
 
-// maxAgent bounds the header that is looked at.
-const maxAgent = 512
+// take adds a valid stream to the batch.
+func (in *intake) take(c *wire.Client) {
+	if k := in.from.key; k.tenant != "" {
+		c.Tenant = k.tenant
+	}
+	if app := in.from.key.app; app != "" {
+		c.App = app
+	}
+	in.batch.Accept()
+	if in.duplicates != nil {
+		if key, ok := in.delivery.key(c); ok {
+			if in.duplicates.known(key) {
+				in.tel.duplicates.Add(in.r.Context(), 1, in.tel.attrs)
+				return
+			}
+			in.fresh = append(in.fresh, key)
+		}
+	}
+	if a := &in.from.agent; in.userAgent && c.Browser == "" && c.OS == "" && c.Device == "" {
+		c.Browser, c.OS, c.Device = a.browser, a.os, a.device
+	}
+	if in.countries != nil {
+		if !in.located {
+			in.country, in.located = in.countries.of(in.from.ip), true
+		}
+		if in.country != "" {
+			c.Country = in.country
+		}
+	}
+	if c.RequestID == "" && c.ResponseID == "" && c.TraceID == "" && len(c.Aliases) == 0 {
+		in.tel.unjoined.Add(in.r.Context(), 1, in.tel.attrs)
+	}
+	in.batch.AddClient(c)
+}
 
-func (a *agent) fill(c *wire.Client) {
-	if a.header == "" || len(a.header) > maxAgent {
-		return
-	}
-	if a.parsed == nil {
-		ua := useragent.Parse(a.header)
-		a.parsed = &ua
-	}
-	switch {
-	case a.parsed.Bot:
-		c.Device = "bot"
-	case a.parsed.Tablet:
-		c.Device = "tablet"
-	case a.parsed.Mobile:
-		c.Device = "mobile"
-	case a.parsed.Desktop:
-		c.Device = "desktop"
-	}
-	if c.Device == "" { // a program: its name may be anything
-		return
-	}
-	c.OS = strings.ToValidUTF8(a.parsed.OS, "")
-	if c.Browser = strings.ToValidUTF8(a.parsed.Name, ""); a.parsed.VersionNo.Major > 0 {
-		c.Browser += " " + strconv.Itoa(a.parsed.VersionNo.Major)
+// remember has the streams remembered once they are safe: one that is sent again because of a 503 is no duplicate.
+func (in *intake) remember() {
+	if keys := in.fresh; len(keys) > 0 {
+		seen := in.duplicates
+		in.batch.OnTaken(func() { seen.add(keys) })
 	}
 }

@@ -2,14 +2,12 @@ package rumreceiver
 
 import (
 	"context"
-	"net/http"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/component/componenttest"
-	"go.opentelemetry.io/collector/config/confighttp"
 	"go.opentelemetry.io/collector/config/configoptional"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 	"go.opentelemetry.io/collector/pdata/plog"
@@ -79,7 +77,9 @@ const beacon = `{"session_id":"s","seq":4,"app":"shop","clock":{"time_origin":17
 // TestBeacon posts what navigator.sendBeacon sends.
 func TestBeacon(t *testing.T) {
 	sink := new(consumertest.LogsSink)
-	url := ingesttest.Start(t, NewFactory(), serving(), sink)
+	cfg := serving()
+	cfg.RememberBeacons = 0
+	url := ingesttest.Start(t, NewFactory(), cfg, sink)
 	before := time.Now().UnixMicro()
 	for _, contentType := range []string{"text/plain;charset=UTF-8", "application/json", "-"} {
 		got := ingesttest.Do(t, url+"/v1/rum", ingesttest.Request{ContentType: contentType, Body: []byte(beacon)})
@@ -118,33 +118,4 @@ func TestUserAgent(t *testing.T) {
 	f(true, "curl/8.0", "", [3]string{})
 	f(true, "", "", [3]string{})
 	f(false, chrome, "", [3]string{})
-}
-
-func TestCORS(t *testing.T) {
-	serve := func(change func(*Config)) string {
-		cfg := serving()
-		change(cfg)
-		return ingesttest.Start(t, NewFactory(), cfg, consumertest.NewNop()) + "/v1/rum"
-	}
-	origins := confighttp.CORSConfig{AllowedOrigins: []string{"https://shop.example"}}
-	for name, url := range map[string]string{
-		"listener": serve(func(c *Config) { c.HTTP.Get().CORS = configoptional.Some(origins) }),
-		"receiver": serve(func(c *Config) { c.CORS = configoptional.Some(origins) }),
-	} {
-		f := func(origin, method string, status int, allowed string) {
-			t.Helper()
-			r := ingesttest.Request{Method: method, Body: []byte(beacon), Header: map[string]string{"Origin": origin}}
-			if method == http.MethodOptions {
-				r.Header["Access-Control-Request-Method"] = http.MethodPost
-				r.Header["Access-Control-Request-Headers"] = "content-type"
-			}
-			got := ingesttest.Do(t, url, r)
-			require.Equal(t, status, got.Status, name)
-			require.Equal(t, allowed, got.Header.Get("Access-Control-Allow-Origin"), name)
-		}
-		f("https://shop.example", http.MethodPost, 200, "https://shop.example")
-		f("https://shop.example", http.MethodOptions, 204, "https://shop.example")
-		f("https://evil.example", http.MethodPost, 200, "")
-		f("https://evil.example", http.MethodOptions, 204, "")
-	}
 }

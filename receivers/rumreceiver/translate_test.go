@@ -1,6 +1,7 @@
 package rumreceiver
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/receiver/receivertest"
 
 	"github.com/fermata-io/fermata/internal/ingest"
 	"github.com/fermata-io/fermata/internal/ingest/ingesttest"
@@ -16,19 +18,41 @@ import (
 	"github.com/fermata-io/fermata/internal/wire/schema"
 )
 
+// newDecoder is the decoder of the default configuration, without telemetry.
+func newDecoder(t testing.TB) *decoder {
+	tel, err := newTelemetry(receivertest.NewNopSettings(Type))
+	require.NoError(t, err)
+	d := &decoder{userAgent: true, tel: tel}
+	d.duplicates, err = newDuplicates(1000)
+	require.NoError(t, err)
+	return d
+}
+
+// as has a DecodeFunc see a request as the guard hands it on.
+func as(t testing.TB, s *sender, decode ingest.DecodeFunc) ingest.DecodeFunc {
+	g, err := newAgents(BotsConfig{Drop: true})
+	require.NoError(t, err)
+	return func(r *http.Request, body []byte, opt wire.DecodeOptions, b *ingest.Batch) {
+		from := *s
+		from.agent = g.read(r.UserAgent())
+		decode(r.WithContext(context.WithValue(context.Background(), senderKey{}, &from)), body, opt, b)
+	}
+}
+
 func TestGolden(t *testing.T) {
 	header := http.Header{"User-Agent": {"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36"}}
-	ingesttest.Golden(t, decoder{userAgent: true}.decode, header, schema.RUM())
+	ingesttest.Golden(t, as(t, &sender{key: &writeKey{}}, newDecoder(t).decode), header, schema.RUM())
 }
 
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(beacon), "Mozilla/5.0 (X11; Linux x86_64) Chrome/156.0.0.0")
 	f.Add([]byte(`{"session_id":"s","recv":{"t":[1.5,2]}}`), "curl/8")
+	decode := as(f, &sender{key: &writeKey{}}, newDecoder(f).decode)
 	f.Fuzz(func(t *testing.T, body []byte, agent string) {
 		opt := wire.NewDefaultDecodeOptions()
 		opt.Now = ingesttest.Now
 		b := ingest.NewBatch(ingesttest.Now, false)
-		decoder{userAgent: true}.decode(&http.Request{Header: http.Header{"User-Agent": {agent}}}, body, opt, b)
+		decode(&http.Request{Header: http.Header{"User-Agent": {agent}}}, body, opt, b)
 		require.Equal(t, b.Answer().Accepted, b.Logs().LogRecordCount())
 		for _, rl := range b.Logs().ResourceLogs().All() {
 			for _, lr := range rl.ScopeLogs().At(0).LogRecords().All() {
@@ -45,9 +69,10 @@ func BenchmarkBeacon(b *testing.B) {
 	opt.Now = ingesttest.Now
 	r := &http.Request{Header: http.Header{"User-Agent": {"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36"}}}
 	body := []byte(beacon)
+	decode := as(b, &sender{key: &writeKey{}}, newDecoder(b).decode)
 	b.ReportAllocs()
 	for b.Loop() {
-		decoder{userAgent: true}.decode(r, body, opt, ingest.NewBatch(ingesttest.Now, false))
+		decode(r, body, opt, ingest.NewBatch(ingesttest.Now, false))
 	}
 }
 
