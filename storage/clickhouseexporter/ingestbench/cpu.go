@@ -15,8 +15,8 @@ func named(name string, v any) driver.NamedValue { return clickhouse.Named(name,
 // ticksPerSecond is Linux's USER_HZ, the unit of /proc/PID/stat; it is 100 on every architecture Go runs on.
 const ticksPerSecond = 100
 
-// cpu returns the CPU seconds that a process has used, user and system; 0 when it can't be read.
-func cpu(pid int) float64 {
+// CPU returns the CPU seconds that a process has used, user and system; 0 when it can't be read.
+func CPU(pid int) float64 {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0

@@ -3,8 +3,10 @@ package ingestbench
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"github.com/ClickHouse/ch-go/proto"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/fermata-io/fermata/storage/clickhouse"
 )
@@ -15,15 +17,28 @@ const floorTable = `CREATE TABLE floor (
 	max_gap UInt32 CODEC(T64, ZSTD(1)), gaps Array(UInt32) CODEC(T64, ZSTD(1))
 ) ENGINE = MergeTree PARTITION BY toDate(ts) ORDER BY (service, model, ts)`
 
-// runFloor inserts the gaps and a handful of scalars as columns, 5000 streams at a time, and does nothing else.
-func runFloor(ctx context.Context, cfg clickhouse.Config, w *workload) error {
+// Floor inserts the gaps and a handful of scalars as columns, 5000 streams at a time, and does nothing else.
+func Floor(w *Workload) Variant {
+	return Variant{
+		Name: "floor", Table: "floor", Chunks: w.Len() * ChunksPerStream,
+		Prepare: func(ctx context.Context, conn driver.Conn, cfg clickhouse.Config) (*Prepared, error) {
+			return &Prepared{
+				PID:   os.Getpid(),
+				Run:   func() error { return runFloor(ctx, cfg, w) },
+				Close: func() error { return nil },
+			}, conn.Exec(ctx, floorTable)
+		},
+	}
+}
+
+func runFloor(ctx context.Context, cfg clickhouse.Config, w *Workload) error {
 	ins, err := clickhouse.OpenInserter(cfg)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = ins.Close() }() // nothing is in flight
-	for from := 0; from < w.len(); from += 5000 {
-		to := min(from+5000, w.len())
+	for from := 0; from < w.Len(); from += 5000 {
+		to := min(from+5000, w.Len())
 		var id proto.ColUInt64
 		ts := new(proto.ColDateTime64).WithPrecision(proto.PrecisionMicro)
 		service, model := new(proto.ColStr).LowCardinality(), new(proto.ColStr).LowCardinality()
@@ -31,7 +46,7 @@ func runFloor(ctx context.Context, cfg clickhouse.Config, w *workload) error {
 		var gaps proto.ColUInt32
 		arr := proto.NewArray[uint32](&gaps)
 		for i := from; i < to; i++ {
-			id.Append(uint64(i) * 0x9e3779b97f4a7c15)
+			id.Append(w.id(i))
 			ts.Append(w.startOf(i))
 			service.Append("bench")
 			model.Append("model-" + string('0'+rune(w.model[i])))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -105,6 +106,28 @@ func (p *pipeline) send(ctx context.Context, conn driver.Conn, messages [][]byte
 			return nil
 		}
 		time.Sleep(200 * time.Millisecond) // the questions cost CPU too
+	}
+}
+
+// inProcess is the pipeline from request bytes on, in this process.
+func inProcess(w *Workload, messages [][]byte, dir string, group Grouping) Variant {
+	return Variant{
+		Name: "streams", Table: "streams", Chunks: w.Len() * ChunksPerStream,
+		Prepare: func(ctx context.Context, conn driver.Conn, cfg clickhouse.Config) (*Prepared, error) {
+			queue, err := os.MkdirTemp(dir, "queue")
+			if err != nil {
+				return nil, err
+			}
+			p, err := newPipeline(ctx, cfg, queue, group)
+			if err != nil {
+				return nil, err
+			}
+			return &Prepared{
+				PID:   os.Getpid(),
+				Run:   func() error { return p.send(ctx, conn, messages, w.Len()) },
+				Close: func() error { return p.close(ctx) },
+			}, nil
+		},
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -31,7 +30,7 @@ type Options struct {
 
 // Cost of one run.
 type Cost struct {
-	Collector float64 // CPU seconds of this process for each million chunks
+	Collector float64 // CPU seconds of the collecting process for each million chunks
 	Server    float64 // CPU seconds of ClickHouse for each million chunks, merges included
 	Seconds   float64 // wall time until all is in
 	Bytes     float64 // on disk for each chunk, once merged
@@ -55,44 +54,26 @@ func Run(ctx context.Context, o Options) (rep Report, err error) {
 		return rep, err
 	}
 	defer func() { err = errors.Join(err, eng.Stop(context.WithoutCancel(ctx))) }()
-	w := newWorkload(o.Streams, 42)
-	messages, err := w.messages(o.PerMessage)
+	w := NewWorkload(o.Streams, 42, Yesterday(), time.Hour)
+	messages, err := w.Messages(o.PerMessage)
 	if err != nil {
 		return rep, err
 	}
 	var floors, ours []Cost
 	var ratios []float64
 	for i := range o.Runs {
-		f, err := measure(ctx, eng, w, "floor", i, func(conn driver.Conn, cfg clickhouse.Config) (variant, error) {
-			return variant{
-				run:   func() error { return runFloor(ctx, cfg, w) },
-				close: func() error { return nil },
-			}, conn.Exec(ctx, floorTable)
-		})
+		f, err := Measure(ctx, eng, Floor(w))
 		if err != nil {
-			return rep, fmt.Errorf("floor: %w", err)
+			return rep, err
 		}
-		u, err := measure(ctx, eng, w, "streams", i, func(conn driver.Conn, cfg clickhouse.Config) (variant, error) {
-			queue, err := os.MkdirTemp(o.Dir, "queue")
-			if err != nil {
-				return variant{}, err
-			}
-			p, err := newPipeline(ctx, cfg, queue, o.Group)
-			if err != nil {
-				return variant{}, err
-			}
-			return variant{
-				run:   func() error { return p.send(ctx, conn, messages, w.len()) },
-				close: func() error { return p.close(ctx) },
-			}, nil
-		})
+		u, err := Measure(ctx, eng, inProcess(w, messages, o.Dir, o.Group))
 		if err != nil {
-			return rep, fmt.Errorf("ours: %w", err)
+			return rep, err
 		}
 		floors, ours, ratios = append(floors, f), append(ours, u), append(ratios, u.Sum()/f.Sum())
 		_, _ = fmt.Fprintf(o.Log, "run %d\n  floor %s\n  ours  %s\n  ratio %.2f\n", i+1, f, u, u.Sum()/f.Sum())
 	}
-	return Report{Floor: medians(floors), Ours: medians(ours), Ratio: median(ratios)}, nil
+	return Report{Floor: Medians(floors), Ours: Medians(ours), Ratio: Median(ratios)}, nil
 }
 
 // String shows a cost in one line.
@@ -101,13 +82,32 @@ func (c Cost) String() string {
 		c.Sum(), c.Collector, c.Server, c.Bytes, c.Gaps, c.Seconds, c.Inserts)
 }
 
-// variant is what is measured, ready to run.
-type variant struct{ run, close func() error }
+// Variant is one way to bring chunks into ClickHouse.
+type Variant struct {
+	Name   string // also of the database that it gets for itself
+	Table  string // whose bytes are counted
+	Chunks int    // of one run
+	// Prepare makes everything ready in an empty database; what it costs is not counted.
+	Prepare func(ctx context.Context, conn driver.Conn, cfg clickhouse.Config) (*Prepared, error)
+}
 
-func measure(ctx context.Context, eng *engine.Engine, w *workload, table string, run int,
-	prepare func(driver.Conn, clickhouse.Config) (variant, error),
-) (Cost, error) {
-	name := fmt.Sprintf("fermata_bench_%s_%d", table, run)
+// Prepared is a variant that is ready to run. Run returns when everything can be queried.
+type Prepared struct {
+	PID        int // of the process whose CPU counts beside ClickHouse's
+	Run, Close func() error
+}
+
+// Measure runs a variant once in a database of its own, which it drops afterwards.
+func Measure(ctx context.Context, eng *engine.Engine, v Variant) (Cost, error) {
+	c, err := measure(ctx, eng, v)
+	if err != nil {
+		return Cost{}, fmt.Errorf("%s: %w", v.Name, err)
+	}
+	return c, nil
+}
+
+func measure(ctx context.Context, eng *engine.Engine, variant Variant) (Cost, error) {
+	name := "fermata_bench_" + variant.Name
 	cfg := clickhouse.NewDefaultConfig()
 	cfg.DSN = configopaque.String(eng.DSN(""))
 	admin, err := clickhouse.Open(cfg)
@@ -127,7 +127,7 @@ func measure(ctx context.Context, eng *engine.Engine, w *workload, table string,
 	if err := clickhouse.Ping(ctx, conn); err != nil {
 		return Cost{}, err
 	}
-	v, err := prepare(conn, cfg)
+	v, err := variant.Prepare(ctx, conn, cfg)
 	if err != nil {
 		return Cost{}, err
 	}
@@ -136,28 +136,28 @@ func measure(ctx context.Context, eng *engine.Engine, w *workload, table string,
 		return Cost{}, err
 	}
 	runtime.GC()
-	self, server, begin := cpu(os.Getpid()), cpu(eng.PID()), time.Now()
-	if err := v.run(); err != nil {
-		return Cost{}, errors.Join(err, v.close())
+	self, server, begin := CPU(v.PID), CPU(eng.PID()), time.Now()
+	if err := v.Run(); err != nil {
+		return Cost{}, errors.Join(err, v.Close())
 	}
 	took := time.Since(begin)
-	selfAfter := cpu(os.Getpid())
-	if err := errors.Join(v.close(), settle(ctx, conn)); err != nil {
+	selfAfter := CPU(v.PID)
+	if err := errors.Join(v.Close(), Settle(ctx, conn)); err != nil {
 		return Cost{}, err
 	}
-	serverAfter := cpu(eng.PID())
+	serverAfter := CPU(eng.PID())
 	after, err := inserts(ctx, conn)
 	if err != nil {
 		return Cost{}, err
 	}
-	bytes, gaps, err := disk(ctx, conn, table)
+	bytes, gaps, err := disk(ctx, conn, variant.Table)
 	if err != nil {
 		return Cost{}, err
 	}
 	if err := admin.Exec(ctx, "DROP DATABASE "+name+" SYNC"); err != nil {
 		return Cost{}, err
 	}
-	chunks := float64(w.len() * ChunksPerStream)
+	chunks := float64(variant.Chunks)
 	return Cost{
 		Collector: (selfAfter - self) / chunks * 1e6, Server: (serverAfter - server) / chunks * 1e6,
 		Seconds: took.Seconds(), Bytes: bytes / chunks, Gaps: gaps / chunks,
@@ -173,8 +173,8 @@ func inserts(ctx context.Context, conn driver.Conn) (n uint64, err error) {
 	return n, nil
 }
 
-// settle waits until merges have nothing to do.
-func settle(ctx context.Context, conn driver.Conn) error {
+// Settle waits until merges have nothing to do.
+func Settle(ctx context.Context, conn driver.Conn) error {
 	for quiet := 0; quiet < 5; quiet++ {
 		var n uint64
 		if err := conn.QueryRow(ctx, "SELECT count() FROM system.merges").Scan(&n); err != nil {
@@ -204,13 +204,14 @@ func disk(ctx context.Context, conn driver.Conn, table string) (all, gaps float6
 	return float64(a), float64(g), nil
 }
 
-func medians(c []Cost) Cost {
+// Medians returns the median of each part of the costs.
+func Medians(c []Cost) Cost {
 	pick := func(f func(Cost) float64) float64 {
 		v := make([]float64, len(c))
 		for i := range c {
 			v[i] = f(c[i])
 		}
-		return median(v)
+		return Median(v)
 	}
 	return Cost{
 		Collector: pick(func(c Cost) float64 { return c.Collector }), Server: pick(func(c Cost) float64 { return c.Server }),
@@ -220,7 +221,8 @@ func medians(c []Cost) Cost {
 	}
 }
 
-func median(v []float64) float64 {
+// Median returns the middle value; v must not be empty.
+func Median(v []float64) float64 {
 	v = slices.Sorted(slices.Values(v))
 	if len(v)%2 == 1 {
 		return v[len(v)/2]

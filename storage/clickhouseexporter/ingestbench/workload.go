@@ -17,25 +17,26 @@ import (
 // one stall of 1.2 to 8 s, 8 models.
 const ChunksPerStream = 200
 
-// workload holds all streams of a run, made before anything is measured.
-type workload struct {
-	start   time.Time
-	ttft    []uint32
-	gaps    []uint32 // ChunksPerStream - 1 of each stream
-	model   []uint8
-	stalled int
+// Workload holds all streams of a run, made before anything is measured.
+type Workload struct {
+	start time.Time
+	step  time.Duration // between the starts of two streams
+	seed  uint64
+	ttft  []uint32
+	gaps  []uint32 // ChunksPerStream - 1 of each stream
+	model []uint8
 }
 
-func newWorkload(streams int, seed uint64) *workload {
+// NewWorkload makes streams that start evenly within span, which begins at start. Equal seeds give equal streams.
+func NewWorkload(streams int, seed uint64, start time.Time, span time.Duration) *Workload {
 	rnd := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // the same streams every time
-	w := &workload{start: time.Now().UTC().Truncate(24 * time.Hour)}
+	w := &Workload{start: start.UTC(), step: span / time.Duration(max(streams, 1)), seed: seed}
 	for range streams {
 		w.ttft = append(w.ttft, uint32(200_000+rnd.IntN(300_000))) //nolint:gosec // below 2^32
 		w.model = append(w.model, uint8(rnd.IntN(8)))              //nolint:gosec // below 8
 		stall := -1
 		if rnd.Float64() < 0.005 {
 			stall = rnd.IntN(ChunksPerStream - 1)
-			w.stalled++
 		}
 		for i := range ChunksPerStream - 1 {
 			gap := uint32(30_000 * math.Exp(0.5*rnd.NormFloat64()))
@@ -48,25 +49,29 @@ func newWorkload(streams int, seed uint64) *workload {
 	return w
 }
 
-func (w *workload) len() int { return len(w.ttft) }
+// Yesterday returns noon of the day before: an hour from it lies in one day's partition.
+func Yesterday() time.Time { return time.Now().UTC().Truncate(24 * time.Hour).Add(-12 * time.Hour) }
 
-func (w *workload) gapsOf(i int) []uint32 {
+// Len is the number of streams.
+func (w *Workload) Len() int { return len(w.ttft) }
+
+func (w *Workload) gapsOf(i int) []uint32 {
 	const n = ChunksPerStream - 1
 	return w.gaps[i*n : (i+1)*n]
 }
 
-func (w *workload) startOf(i int) time.Time {
-	return w.start.Add(time.Duration(i) * 100 * time.Microsecond)
+func (w *Workload) startOf(i int) time.Time {
+	return w.start.Add(time.Duration(i) * w.step)
 }
 
-// messages returns the OTLP requests that carry the streams, perMessage in each.
-func (w *workload) messages(perMessage int) ([][]byte, error) {
+// Messages returns the OTLP log requests that carry the streams as packed records, perMessage in each.
+func (w *Workload) Messages(perMessage int) ([][]byte, error) {
 	var out [][]byte
-	for from := 0; from < w.len(); from += perMessage {
+	for from := 0; from < w.Len(); from += perMessage {
 		logs := plog.NewLogs()
 		records := logs.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
-		for i := from; i < min(from+perMessage, w.len()); i++ {
-			s := w.stream(i)
+		for i := from; i < min(from+perMessage, w.Len()); i++ {
+			s := w.Stream(i)
 			streamlog.PutStream(records.AppendEmpty(), &s)
 		}
 		b, err := plogotlp.NewExportRequestFromLogs(logs).MarshalProto()
@@ -78,9 +83,12 @@ func (w *workload) messages(perMessage int) ([][]byte, error) {
 	return out, nil
 }
 
-func (w *workload) stream(i int) wire.Stream {
+func (w *Workload) id(i int) uint64 { return (w.seed<<32 + uint64(i)) * 0x9e3779b97f4a7c15 } //nolint:gosec // an index
+
+// Stream returns stream i as a record.
+func (w *Workload) Stream(i int) wire.Stream {
 	s := wire.Stream{
-		RequestID: fmt.Sprintf("%016x", uint64(i)*0x9e3779b97f4a7c15), Tenant: wire.DefaultTenant, Tier: wire.TierServer, Attempt: 1, //nolint:gosec // an index
+		RequestID: fmt.Sprintf("%016x", w.id(i)), Tenant: wire.DefaultTenant, Tier: wire.TierServer, Attempt: 1,
 		Emitter: "bench", Final: true, Target: wire.Target{Provider: "bench", Model: fmt.Sprintf("model-%d", w.model[i])},
 		PromptTokens: wire.Some(int64(100)), StartedAt: w.startOf(i).UnixMicro(), FinishReason: "stop", Status: 200,
 	}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/fermata-io/fermata/internal/wire"
+	"github.com/fermata-io/fermata/storage/clickhouseexporter/ingestbench"
+	"github.com/fermata-io/fermata/storage/rollups"
+)
+
+// longGapUS is what counts as a long gap, in µs.
+const longGapUS = 1_000_000
+
+const longGapsSQL = `SELECT request_id, max(max_gap_us) FROM streams WHERE max_gap_us > 1000000 GROUP BY request_id`
+
+// rollupTimes is how many times the ingest part's chunks the rollups are asked about.
+const rollupTimes = 10
+
+// queries loads streams through the collector and asks.
+func (b *bench) queries(ctx context.Context) (err error) {
+	db, err := b.newDatabase(ctx, "queries")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.drop(ctx)) }()
+	dir, err := os.MkdirTemp(b.dir, "queries-")
+	if err != nil {
+		return err
+	}
+	f, err := b.startFermata(ctx, string(db.cfg.DSN), dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.stop()) }()
+
+	const span = 3 * time.Hour
+	start := ingestbench.Yesterday()
+	stalled := 0
+	load := func(i int) error {
+		// Each round lies in its own part of the time, as traffic does.
+		w := ingestbench.NewWorkload(b.opt.streams, uint64(100+i), start.Add(time.Duration(i)*span/rollupTimes), span/rollupTimes) //nolint:gosec // small
+		for k := range w.Len() {
+			if s := w.Stream(k); longest(&s) > longGapUS {
+				stalled++
+			}
+		}
+		bodies, err := w.Messages(perMessage)
+		if err != nil {
+			return err
+		}
+		s, err := newGRPCSender(f.grpc, exportLogs)
+		if err != nil {
+			return err
+		}
+		_, err = sendAll(ctx, s, bodies, b.opt.conns)
+		if err := errors.Join(err, s.close()); err != nil {
+			return fmt.Errorf("%w\n%s", err, f.out)
+		}
+		return waitFor(ctx, db.conn, "SELECT count() FROM streams", (i+1)*b.opt.streams)
+	}
+	if err := load(0); err != nil {
+		return err
+	}
+	if err := ingestbench.Settle(ctx, db.conn); err != nil {
+		return err
+	}
+	chunks := float64(b.opt.streams*ingestbench.ChunksPerStream) / 1e6
+	b.print("\n### Questions\n\n| question | chunks | p50 | p99 | wanted |\n|---|---|---|---|---|\n")
+	if err := b.ask(fmt.Sprintf("streams with a gap > 1 s (%d of them)", stalled), chunks, "≤ 6 ms", func() error {
+		rows, err := db.conn.Query(ctx, longGapsSQL)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = rows.Close() }() // its error is that of Err
+		n := 0
+		for rows.Next() {
+			n++
+		}
+		if rows.Err() == nil && n != stalled {
+			return fmt.Errorf("%d streams have a long gap; want %d", n, stalled)
+		}
+		return rows.Err()
+	}); err != nil {
+		return err
+	}
+
+	for i := 1; i < rollupTimes; i++ {
+		if err := load(i); err != nil {
+			return err
+		}
+	}
+	if err := ingestbench.Settle(ctx, db.conn); err != nil {
+		return err
+	}
+	store := rollups.New(db.conn)
+	cpu, begin := ingestbench.CPU(b.eng.PID()), time.Now()
+	minutes, err := store.Refresh(ctx, begin.Add(-time.Hour))
+	if err != nil {
+		return err
+	}
+	b.note("rollups: %d minutes computed in %s, %.3f CPU-s per M chunks", minutes, time.Since(begin).Round(time.Millisecond),
+		(ingestbench.CPU(b.eng.PID())-cpu)/chunks/rollupTimes)
+	return b.ask("p50, p90, p95, p99 of inter-chunk latency by model, from rollups", chunks*rollupTimes, "≤ 30 ms", func() error {
+		got, err := store.ICLByModel(ctx, wire.DefaultTenant, start, start.Add(span+time.Minute))
+		if err != nil {
+			return err
+		}
+		n := uint64(0)
+		for _, g := range got {
+			n += g.Chunks
+		}
+		if want := uint64(b.opt.streams * ingestbench.ChunksPerStream * rollupTimes); n != want { //nolint:gosec // a count
+			return fmt.Errorf("the rollups hold %d chunks; want %d", n, want)
+		}
+		return nil
+	})
+}
+
+func longest(s *wire.Stream) int64 {
+	most := int64(0)
+	for i := 1; i < len(s.Chunks.T); i++ {
+		most = max(most, s.Chunks.T[i]-s.Chunks.T[i-1])
+	}
+	return most
+}
+
+// ask puts a question many times and prints how long it took.
+func (b *bench) ask(title string, mchunks float64, wanted string, question func() error) error {
+	const warm, times = 3, 100
+	var took []float64
+	for i := range warm + times {
+		begin := time.Now()
+		if err := question(); err != nil {
+			return fmt.Errorf("%s: %w", title, err)
+		}
+		if i >= warm {
+			took = append(took, time.Since(begin).Seconds()*1000)
+		}
+	}
+	b.print("| %s | %.4g M | **%.1f ms** | %.1f ms | %s |\n", title, mchunks, percentile(took, 50), percentile(took, 99), wanted)
+	return nil
+}
+
+// percentile is the nearest rank; v must not be empty.
+func percentile(v []float64, p int) float64 {
+	v = slices.Sorted(slices.Values(v))
+	return v[max(0, (len(v)*p+99)/100-1)]
+}
