@@ -55,4 +55,6 @@ func newTelemetry(set receiver.Settings) (*telemetry, error) {
 	return t, errors.Join(errs...)
 }
 
-func (t *telemetry) refuse(ctx context.Context, reason string) { t.refused.Add(ctx, 1, t.reasons[reason]) }
+func (t *telemetry) refuse(ctx context.Context, reason string) {
+	t.refused.Add(ctx, 1, t.reasons[reason])
+}

@@ -24,6 +24,9 @@ type meta struct {
 		Release loosejson.Str `json:"release"`
 		Version loosejson.Str `json:"version"`
 	}] `json:"app"`
+	OS loosejson.Object[struct {
+		Name loosejson.Str `json:"name"`
+	}] `json:"os"`
 	Browser loosejson.Object[struct {
 		Name    loosejson.Str  `json:"name"`
 		Version loosejson.Str  `json:"version"`

@@ -137,7 +137,11 @@ func (m *meta) fields(session string) fields {
 		}
 		f.text("browser", strings.TrimSpace(string(b.Name)+" "+major))
 	}
-	f.text("os", system(string(b.OS)))
+	name := string(m.OS.V.Name)
+	if name == "" {
+		name = system(string(b.OS)) // as older versions write it
+	}
+	f.text("os", name)
 	switch {
 	case b.Mobile.V:
 		f.text("device", "mobile")
