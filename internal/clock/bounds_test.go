@@ -1,6 +1,7 @@
 package clock_test
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -9,45 +10,60 @@ import (
 	"github.com/fermata-io/fermata/internal/clock"
 )
 
-// Whatever the offset, the delays and the way a proxy cuts the chunks anew, the true offset lies inside.
-func TestBoundsHoldTheTrueOffset(t *testing.T) {
+func TestPositionsAreReceivedAfterTheyWereSent(t *testing.T) {
+	var b clock.Bounds
+	b.Positions(
+		clock.Curve{T: []int64{0, 100, 200, 300}, Cum: []int64{0, 5, 5, 9}},
+		clock.Curve{T: []int64{1110, 1150}, Cum: []int64{4, 9}})
+	require.Equal(t, clock.Bounds{Upper: []clock.Point{{At: 100, Theta: 1050}, {At: 300, Theta: 850}}}, b)
+}
+
+func TestPruneKeepsWhatMatters(t *testing.T) {
+	b := clock.Bounds{
+		Lower: []clock.Point{{At: 0, Theta: -10}, {At: 1_000_000, Theta: -500}, {At: 0, Theta: -20}},
+		Upper: []clock.Point{{At: 0, Theta: 10}, {At: 1_000_000, Theta: 5}, {At: 500_000, Theta: 9}, {At: 2_000_000, Theta: 4000}},
+	}
+	require.Equal(t, clock.Bounds{
+		Lower: []clock.Point{{At: 0, Theta: -10}},
+		Upper: []clock.Point{{At: 0, Theta: 10}, {At: 1_000_000, Theta: 5}},
+	}, b.Prune(200e-6, 8))
+	require.Len(t, b.Prune(200e-6, 1).Upper, 1)
+}
+
+// Pruning loses nothing, or no more than asked for, and does not depend on the order.
+func TestPruneProperty(t *testing.T) {
+	cfg := clock.NewDefaultConfig()
 	rapid.Check(t, func(t *rapid.T) {
-		theta := rapid.Int64Range(-1e12, 1e12).Draw(t, "theta")
-		up := rapid.Int64Range(0, 1e6).Draw(t, "uplink")
-		start := rapid.Int64Range(1e15, 2e15).Draw(t, "start") // server receives
-		var server, client clock.Curve
-		now, cum, arrival := start, int64(0), int64(0)
-		for range rapid.IntRange(1, 40).Draw(t, "chunks") {
-			now += rapid.Int64Range(0, 200_000).Draw(t, "gap")
-			cum += rapid.Int64Range(0, 20).Draw(t, "bytes")
-			server.T, server.Cum = append(server.T, now), append(server.Cum, cum)
-			arrival = max(arrival, now+rapid.Int64Range(0, 1e6).Draw(t, "delay"))
-			if rapid.Bool().Draw(t, "held back") {
-				continue
-			}
-			client.T, client.Cum = append(client.T, arrival+theta), append(client.Cum, cum)
+		w := drawWorld(t)
+		var all clock.Bounds
+		for _, o := range w.observations {
+			all.Add(o.Bounds)
 		}
-		b := clock.Unbounded().Sent(start-up+theta, start).Positions(server, client)
-		require.False(t, b.Empty())
-		if !b.Bounded() {
+		if !all.Closed() {
 			return
 		}
-		require.GreaterOrEqual(t, theta, b.Lo)
-		require.LessOrEqual(t, theta, b.Hi)
-		offset, uncertainty := b.Estimate()
-		require.LessOrEqual(t, offset-uncertainty, theta)
-		require.GreaterOrEqual(t, offset+uncertainty, theta)
+		x := w.observations[0].Start
+		want, ok := cfg.At(all, x)
+		require.True(t, ok)
+		pruned := all.Prune(cfg.MaxRate+cfg.Wander, 1<<20)
+		got, ok := cfg.At(pruned, x)
+		require.True(t, ok)
+		require.LessOrEqual(t, got.Lo, want.Lo)
+		require.GreaterOrEqual(t, got.Hi, want.Hi)
+		few, ok := cfg.At(all.Prune(cfg.MaxRate+cfg.Wander, 3), x)
+		require.True(t, ok)
+		require.LessOrEqual(t, few.Lo, want.Lo)
+		require.GreaterOrEqual(t, few.Hi, want.Hi)
+
+		mixed := clock.Bounds{Lower: shuffled(all.Lower), Upper: shuffled(all.Upper)}
+		require.Equal(t, pruned, mixed.Prune(cfg.MaxRate+cfg.Wander, 1<<20))
 	})
 }
 
-func TestEmptyWhenABytesArrivesBeforeItWasSent(t *testing.T) {
-	b := clock.Unbounded().Sent(100, 50).Positions(
-		clock.Curve{T: []int64{1000}, Cum: []int64{5}}, clock.Curve{T: []int64{1010}, Cum: []int64{5}})
-	require.True(t, b.Bounded())
-	require.True(t, b.Empty())
-}
-
-func TestOneSidedIsNotBounded(t *testing.T) {
-	require.False(t, clock.Unbounded().Sent(1, 2).Bounded())
-	require.False(t, clock.Unbounded().Received(1, 2).Bounded())
+func shuffled[T any](v []T) []T {
+	out := make([]T, len(v))
+	for i, k := range rand.New(rand.NewPCG(1, uint64(len(v)))).Perm(len(v)) {
+		out[k] = v[i]
+	}
+	return out
 }

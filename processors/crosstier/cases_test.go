@@ -66,13 +66,15 @@ func clockOf(q *crosstier.Request) *crosstier.Clock {
 	if q.Client == nil || q.Server == nil || !q.Client.RequestSent.OK || q.Client.Recv.Len() == 0 || q.Server.Chunks.Len() == 0 {
 		return nil
 	}
-	b := clock.Unbounded().Sent(q.Client.TimeOrigin+q.Client.RequestSent.V, q.Server.StartedAt)
-	b = b.Positions(instants(&q.Server.Chunks, q.Server.StartedAt), instants(&q.Client.Recv, q.Client.TimeOrigin))
-	if !b.Bounded() || b.Empty() {
+	var b clock.Bounds
+	b.Sent(q.Client.TimeOrigin+q.Client.RequestSent.V, q.Server.StartedAt)
+	b.Positions(instants(&q.Server.Chunks, q.Server.StartedAt), instants(&q.Client.Recv, q.Client.TimeOrigin))
+	cfg := clock.NewDefaultConfig()
+	e, ok := cfg.Estimate([]clock.Bounds{b}, q.Server.StartedAt)
+	if !ok {
 		return nil
 	}
-	off, unc := b.Estimate()
-	return &crosstier.Clock{OffsetUS: off, UncertaintyUS: unc}
+	return &crosstier.Clock{OffsetUS: e.Offset, UncertaintyUS: e.Uncertainty}
 }
 
 func instants(c *wire.Chunks, from int64) clock.Curve {

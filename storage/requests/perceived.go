@@ -22,39 +22,39 @@ func (a *assembly) clock() *Clock {
 	if c == nil || s == nil || c.TimeOrigin == 0 || s.StartUnknown {
 		return nil
 	}
-	b := clock.Unbounded()
+	var b clock.Bounds
 	if c.RequestSent.OK {
-		b = b.Sent(c.TimeOrigin+c.RequestSent.V, s.StartedAt)
+		b.Sent(c.TimeOrigin+c.RequestSent.V, s.StartedAt)
 	}
 	if c.Headers.OK && s.HeadersUS.OK {
-		b = b.Received(s.StartedAt+s.HeadersUS.V, c.TimeOrigin+c.Headers.V)
+		b.Received(s.StartedAt+s.HeadersUS.V, c.TimeOrigin+c.Headers.V)
 	}
 	sent, okS := s.line.cumulative()
 	got, okC := c.recv.cumulative()
 	if okS && okC {
-		b = b.Positions(
-			clock.Curve{T: shifted(s.line.t, s.StartedAt), Cum: sent}, clock.Curve{T: shifted(c.recv.t, c.TimeOrigin), Cum: got})
+		b.Positions(clock.Curve{T: shifted(s.line.t, s.StartedAt), Cum: sent}, clock.Curve{T: shifted(c.recv.t, c.TimeOrigin), Cum: got})
 	}
 	// Where sizes are not known, the user's first text still can't be older than the server's.
 	if s.sc.first != nil {
 		for _, first := range []*int64{c.sc.first, opt(c.FirstPaint)} {
 			if first != nil {
-				b = b.Received(s.StartedAt+*s.sc.first, c.TimeOrigin+*first)
+				b.Received(s.StartedAt+*s.sc.first, c.TimeOrigin+*first)
 			}
 		}
 	}
-	if !b.Bounded() {
+	if !b.Closed() {
 		return nil
 	}
-	if b.Empty() {
+	cfg := clock.NewDefaultConfig()
+	e, ok := cfg.Estimate([]clock.Bounds{b}, s.StartedAt)
+	if !ok {
 		a.conflicts = append(a.conflicts, Conflict{
 			Kind: ConflictClock, Tier: "client", Detail: "the request arrived before it was sent, or a byte before it left: a clock was stepped or the join is wrong",
-			Evidence: []int64{b.Lo, b.Hi},
+			Evidence: []int64{},
 		})
 		return nil
 	}
-	offset, uncertainty := b.Estimate()
-	return &Clock{OffsetUS: offset, UncertaintyUS: uncertainty, Source: "causal"}
+	return &Clock{OffsetUS: e.Offset, UncertaintyUS: e.Uncertainty, Source: "causal"}
 }
 
 func shifted(t []int64, by int64) []int64 {

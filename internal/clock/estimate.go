@@ -1,0 +1,100 @@
+package clock
+
+import "math"
+
+// Estimate is θ at one instant, with what it rests on. Times are µs.
+type Estimate struct {
+	// Interval is what causality alone leaves, for any rates within Config: the truth lies in it.
+	Interval
+	// Offset is θ by the line that leaves most room to the bounds on either side, or the centre of Interval where that is
+	// the better known.
+	Offset int64
+	// Uncertainty is half of the best round trip of all requests, or half of Interval where that is less.
+	Uncertainty int64
+	// Rate is dθ/dx of that line, as a ratio.
+	Rate float64
+	// RoundTrip is the best of all requests: what is left of it when the server's time is taken off. -1: not known.
+	RoundTrip int64
+}
+
+// Estimate brings the bounds of several requests of one pair of clocks together. ok is as in At. More requests never make
+// it less certain, and their order does not matter.
+//
+// Why half of the best round trip: at any one rate, the lower and the upper points of the best request leave no more
+// than its round trip between two parallel lines, and the true line lies between them. The estimate's line has a rate
+// that leaves as much room as there is to all bounds, which makes it the least likely to cross the true one.
+func (c *Config) Estimate(requests []Bounds, x int64) (e Estimate, ok bool) {
+	var all Bounds
+	for _, b := range requests {
+		all.Add(b)
+	}
+	i, ok := c.At(all, x)
+	if !ok {
+		return Estimate{}, false
+	}
+	e = Estimate{Interval: i, Rate: (i.RateLo + i.RateHi) / 2, RoundTrip: -1}
+	e.Offset, e.Uncertainty = i.centre()
+	even := *c
+	even.Wander = 0
+	slack := even.Slack
+	if !i.Slackened {
+		slack = 0
+	}
+	r, ok := even.region(all, x, slack)
+	if !ok {
+		return e, true // the rate changed in between: what causality leaves is all there is
+	}
+	rate, offset := r.roomiest()
+	e.Rate = rate
+	if e.RoundTrip = bestRoundTrip(requests, rate); e.RoundTrip < 0 {
+		return e, true
+	}
+	half := (e.RoundTrip+1)/2 + slack.Microseconds()
+	if half < e.Uncertainty {
+		e.Offset, e.Uncertainty = r.base+int64(math.Round(offset)), half
+	}
+	return e, true
+}
+
+// roomiest returns the rate of the line that leaves most room to both sides, and its value at the asked instant. The
+// longest upright chord of a convex polygon passes through one of its corners.
+func (r *region) roomiest() (rate, offset float64) {
+	room := math.Inf(-1)
+	for _, v := range r.polygon {
+		hi, lo := math.Inf(1), math.Inf(-1)
+		for _, h := range r.upper {
+			hi = min(hi, h.v-v.b*h.dx)
+		}
+		for _, h := range r.lower {
+			lo = max(lo, -h.v-v.b*h.dx)
+		}
+		d := hi - lo - room
+		if d > tiny || d > -tiny && math.Abs(v.b) < math.Abs(rate) {
+			room, rate, offset = hi-lo, v.b, lo+(hi-lo)/2
+		}
+	}
+	return rate, offset
+}
+
+// bestRoundTrip is the least that one request's own bounds leave, between clocks that run apart at a rate; -1 where none
+// has both sides.
+func bestRoundTrip(requests []Bounds, rate float64) int64 {
+	best := math.Inf(1)
+	for _, b := range requests {
+		lo, hi := math.Inf(-1), math.Inf(1)
+		for _, p := range b.Lower {
+			lo = max(lo, float64(p.Theta-b.Lower[0].Theta)-rate*float64(p.At-b.Lower[0].At))
+		}
+		if len(b.Lower) == 0 {
+			continue
+		}
+		for _, p := range b.Upper {
+			hi = min(hi, float64(p.Theta-b.Lower[0].Theta)-rate*float64(p.At-b.Lower[0].At))
+		}
+		best = min(best, hi-lo)
+	}
+	if math.IsInf(best, 1) {
+		return -1
+	}
+	return max(0, int64(math.Ceil(best-1e-3)))
+}
