@@ -85,7 +85,7 @@ sdk-js/node_modules: sdk-js/package-lock.json
 sdk-test: sdk-js/node_modules ## unit tests of the browser SDK
 	$(NPM) --prefix sdk-js test
 
-sdk-ci: sdk-js/node_modules ## everything of the browser SDK: lint, unit tests, sizes, Chromium
+sdk-ci: build sdk-js/node_modules ## everything of the browser SDK: lint, unit tests, sizes, Chromium, the Playground of a real `fermata up`
 	$(NPM) --prefix sdk-js test
 	$(NPM) --prefix sdk-js run e2e
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -28,6 +29,7 @@ type Extension struct {
 	set     component.TelemetrySettings
 	version string
 	pages   *Pages
+	beside  map[string]http.Handler // what pages made
 
 	mu     sync.Mutex
 	server *ingest.Server
@@ -91,6 +93,7 @@ func (e *Extension) withPages(a *api.Server) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pages: %w", err)
 	}
+	e.beside = pages
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for prefix, h := range pages {
 			if strings.HasPrefix(r.URL.Path, prefix) {
@@ -111,6 +114,11 @@ func (e *Extension) Shutdown(ctx context.Context) error {
 		return nil
 	}
 	err := e.server.Shutdown(ctx)
+	for _, h := range e.beside {
+		if c, ok := h.(io.Closer); ok {
+			err = errors.Join(err, c.Close())
+		}
+	}
 	e.api.Close()
 	err = errors.Join(err, e.conn.Close())
 	e.server, e.api, e.conn = nil, nil, nil

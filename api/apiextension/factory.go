@@ -30,7 +30,7 @@ type Pages struct {
 	Requests string
 	// Playground is the path of the chat page; it is served when it is enabled.
 	Playground string
-	// New makes the handlers, by the beginning of their paths.
+	// New makes the handlers, by the beginning of their paths. One that is an io.Closer is closed at shutdown.
 	New func(Source) (map[string]http.Handler, error)
 }
 

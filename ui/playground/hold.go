@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"net/http"
 	"sync"
 	"time"
 )
@@ -12,8 +11,8 @@ import (
 // heldAtMost bounds what is held of one answer.
 const heldAtMost = 8 << 20
 
-func withHold(r *http.Request, d time.Duration) context.Context {
-	return context.WithValue(r.Context(), holdKey{}, d)
+func withHold(ctx context.Context, d time.Duration) context.Context {
+	return context.WithValue(ctx, holdKey{}, d)
 }
 
 // held reads its source as fast as it comes and gives it out only at every tick, and at the end.

@@ -36,8 +36,20 @@ type Options struct {
 	Transport http.RoundTripper
 }
 
-// New returns the handler of everything below Path. It fails only on a fault of the build.
-func New(opt Options) (http.Handler, error) {
+// Handler serves everything below Path.
+type Handler struct {
+	http.Handler
+	proxy *proxy
+}
+
+// Close waits until what is known of the last answers was sent.
+func (h *Handler) Close() error {
+	h.proxy.telling.Wait()
+	return nil
+}
+
+// New returns the handler. It fails only on a fault of the build.
+func New(opt Options) (*Handler, error) {
 	files, err := fs.Sub(embedded, "assets")
 	if err != nil {
 		return nil, fmt.Errorf("playground: %w", err)
@@ -59,7 +71,7 @@ func New(opt Options) (http.Handler, error) {
 	mux.HandleFunc("POST "+Path+"tap/{upstream}/v1/chat/completions", p.tap)
 	mux.HandleFunc("POST "+Path+"rum", p.rum)
 	// Other pages that the user has open must neither spend the model's tokens nor write records.
-	return headers(http.NewCrossOriginProtection().Handler(mux)), nil
+	return &Handler{headers(http.NewCrossOriginProtection().Handler(mux)), p}, nil
 }
 
 // setupOf is what the page has to know about this process.

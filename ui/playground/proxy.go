@@ -1,6 +1,7 @@
 package playground
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/fermata-io/fermata/receivers/chunkreceiver/tap"
@@ -18,8 +20,9 @@ const maxHold = 30 * time.Second
 
 // proxy hands requests of the page on.
 type proxy struct {
-	opt  *Options
-	hand *httputil.ReverseProxy
+	opt     *Options
+	hand    *httputil.ReverseProxy
+	telling sync.WaitGroup
 }
 
 type holdKey struct{}
@@ -34,7 +37,12 @@ func newProxy(opt *Options) *proxy {
 			fail(w, http.StatusBadGateway, "this process does not answer itself; its log says why")
 		},
 		ModifyResponse: func(r *http.Response) error {
-			if d, _ := r.Request.Context().Value(holdKey{}).(time.Duration); d > 0 {
+			ctx := r.Request.Context()
+			if p := passageOf(ctx); p != nil {
+				p.status, p.requestID = r.StatusCode, r.Header.Get("X-Request-Id")
+				r.Body = &watched{r.Body, p}
+			}
+			if d, _ := ctx.Value(holdKey{}).(time.Duration); d > 0 {
 				r.Body = hold(r.Body, d)
 			}
 			return nil
@@ -66,26 +74,44 @@ func (p *proxy) tap(w http.ResponseWriter, r *http.Request) {
 	}
 	// An answer may take longer than what the listener allows other requests.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
-	p.pass(w, r, p.opt.Tap(), prefix+rest, "", held)
+	ctx := withHold(r.Context(), held)
+	if r.Method != http.MethodPost {
+		p.pass(w, r.WithContext(ctx), p.opt.Tap(), prefix+rest, "")
+		return
+	}
+	pass := &passage{upstream: name, received: time.Now(), sent: time.Now()}
+	// A client that goes away makes the proxy panic with http.ErrAbortHandler.
+	defer func() {
+		pass.cancelled = r.Context().Err() != nil
+		p.tell(ctx, pass)
+	}()
+	p.pass(w, r.WithContext(context.WithValue(ctx, passageKey{}, pass)), p.opt.Tap(), prefix+rest, "")
 }
 
 // rum hands on a beacon.
 func (p *proxy) rum(w http.ResponseWriter, r *http.Request) {
-	p.pass(w, r, p.opt.Ingest(), "/v1/rum", r.URL.RawQuery, 0)
+	p.pass(w, r, p.opt.Ingest(), "/v1/rum", r.URL.RawQuery)
 }
 
-func (p *proxy) pass(w http.ResponseWriter, r *http.Request, host, path, query string, held time.Duration) {
+func (p *proxy) pass(w http.ResponseWriter, r *http.Request, host, path, query string) {
 	if host == "" {
 		fail(w, http.StatusServiceUnavailable, "the tap or the RUM receiver does not run in this process; `fermata up` runs both")
 		return
 	}
-	out := r.Clone(withHold(r, held))
+	out := r.Clone(r.Context())
 	out.URL = &url.URL{Scheme: "http", Host: host, Path: path, RawQuery: query}
 	out.Host = host
 	for _, name := range []string{"Cookie", "Origin", "Referer"} {
 		out.Header.Del(name)
 	}
 	p.hand.ServeHTTP(w, out)
+}
+
+func (p *proxy) transport() http.RoundTripper {
+	if p.opt.Transport != nil {
+		return p.opt.Transport
+	}
+	return http.DefaultTransport
 }
 
 func fail(w http.ResponseWriter, status int, why string) {

@@ -84,16 +84,27 @@ export function renderer(el) {
 }
 
 /**
- * Shows it as pages do that suffer from it: everything anew with each piece, and in the middle one long piece of work
- * on the main thread, as highlighters and typesetters do when they first meet their kind of content.
+ * Shows it as pages do that suffer from it: everything anew with each piece, and in the middle a long piece of work, in a
+ * few parts, before anything more is shown, as highlighters and typesetters do when they first meet their kind of content.
  */
-export function heavyRenderer(el, workMs = 1800, after = 300) {
-  let worked = false;
+export function heavyRenderer(el, { after = 300, parts = 3, partMs = 600 } = {}) {
+  let latest = '';
+  let left = parts;
+  let working = false;
+  const show = () => el.replaceChildren(...blocks(latest).map(block));
+  const work = () => {
+    const end = performance.now() + partMs;
+    while (performance.now() < end) for (const b of blocks(latest)) block(b);
+    working = --left > 0;
+    if (working) setTimeout(work);
+    else show();
+  };
   return (text) => {
-    el.replaceChildren(...blocks(text).map(block));
-    if (worked || text.length < after) return;
-    worked = true;
-    const end = performance.now() + workMs;
-    while (performance.now() < end) for (const b of blocks(text)) block(b);
+    latest = text;
+    if (working) return;
+    if (left > 0 && text.length >= after) {
+      working = true;
+      setTimeout(work);
+    } else show();
   };
 }

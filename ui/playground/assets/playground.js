@@ -22,7 +22,7 @@ const modelFaults = {
 };
 const otherFaults = {
   buffering: 'A proxy between model and page holds the answer back and lets it through every 1.5 s.',
-  heavy: 'The page makes its Markdown anew with each piece, and once works for 1.8 s without a break.',
+  heavy: 'The page makes its Markdown anew with each piece, and once works for 1.8 s before it shows more.',
   skew: 'This page’s clock is 47 minutes ahead of the server’s.',
 };
 
