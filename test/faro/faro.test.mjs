@@ -1,0 +1,155 @@
+// Pages that run Grafana Faro may point it at Fermata: what they push as fermata.stream is joined like a beacon of
+// Fermata's own SDK, and everything else is taken without complaint.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { launch, pageServer, until } from './rig.mjs';
+
+const binary = process.env.FERMATA_BIN ?? new URL('../../bin/fermata', import.meta.url).pathname;
+const dir = mkdtempSync(join(tmpdir(), 'fermata-faro-'));
+let up;
+let log = '';
+let at;
+let page;
+let browser;
+
+before(async () => {
+  const ready = join(dir, 'ready.json');
+  const any = '127.0.0.1:0';
+  const args = ['up', '--data', join(dir, 'data'), '--ready-file', ready];
+  for (const name of ['api', 'ingest', 'tap', 'otlp-grpc', 'otlp-http']) args.push(`--listen-${name}`, any);
+  up = spawn(binary, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  for (const out of [up.stdout, up.stderr]) out.on('data', (d) => (log += d));
+  let ended = false;
+  up.on('exit', () => (ended = true));
+  at = await until(
+    () => {
+      assert.ok(!ended, `fermata up ended:\n${log}`);
+      try {
+        return JSON.parse(readFileSync(ready, 'utf8'));
+      } catch {
+        return undefined;
+      }
+    },
+    'fermata up',
+    90_000,
+  );
+  page = await pageServer();
+  browser = await launch();
+});
+
+after(async () => {
+  await browser?.close();
+  page?.close();
+  if (up && up.exitCode === null) {
+    const gone = new Promise((r) => up.on('exit', r));
+    up.kill('SIGINT');
+    await gone;
+  }
+  rmSync(dir, { recursive: true, force: true });
+});
+
+const base = (addr) => (addr.startsWith('http') ? addr : `http://${addr}`);
+
+/** Opens the page in a session of its own, with Faro pointed at Fermata, and keeps what /collect answered. */
+async function open(query) {
+  const tab = await (await browser.newContext()).newPage();
+  const answers = [];
+  tab.on('response', (r) => {
+    if (r.url().startsWith(`${base(at.ingest)}/collect`) && r.request().method() === 'POST') answers.push(r.status());
+  });
+  const failed = [];
+  tab.on('requestfailed', (r) => failed.push(`${r.url()}: ${r.failure()?.errorText}`));
+  await tab.goto(`${page.url}/chat?collector=${encodeURIComponent(`${base(at.ingest)}/collect`)}${query}&q=a-question`);
+  await tab.waitForFunction("document.title === 'ready'");
+  return { tab, answers, failed };
+}
+
+const request = (id) =>
+  until(async () => {
+    const r = await fetch(`${base(at.api)}/v1/requests/${id}`);
+    return r.ok && r.json();
+  }, `request ${id}`);
+
+async function metric(name, labels = '') {
+  const text = await (await fetch(`${base(at.api)}/metrics`)).text();
+  let sum = 0;
+  for (const line of text.split('\n')) {
+    if (line.startsWith(name) && line.includes(labels)) sum += Number(line.split(' ').at(-1));
+  }
+  return sum;
+}
+
+/** Checks that what is joined is what the page measured. */
+async function same(id, measured, session) {
+  const r = await request(id);
+  const c = r.client;
+  assert.equal(c.session_id, session);
+  assert.equal(c.page, '/chat');
+  assert.equal(c.app, 'faro-chat');
+  assert.equal(c.release, '2026.11');
+  assert.match(c.browser, /^Chrome Headless \d+$/);
+  assert.equal(c.os, 'Linux');
+  assert.equal(c.n_chunks, measured.recv.t.length);
+  assert.equal(c.content_bytes, measured.recv.bytes.reduce((a, b) => a + b));
+  const gaps = measured.recv.t.slice(1).map((t, i) => t - measured.recv.t[i]);
+  assert.deepEqual(c.chunks.t_us.slice(1).map((t, i) => t - c.chunks.t_us[i]), gaps);
+  assert.equal(r.perceived.ttft_us, measured.first_meaningful_paint_at - measured.submit_at);
+  const text = JSON.stringify(r);
+  for (const own of ['a-question', 'Ada', 'ada@', 'user-1']) assert.ok(!text.includes(own), `${own} is stored`);
+  return c;
+}
+
+for (const [name, query] of [
+  ['plain', ''],
+  ['compressed', '&gzip'],
+]) {
+  test(`streams pushed to Faro are joined, ${name}`, async () => {
+    const { tab, answers, failed } = await open(query);
+    const session = await tab.evaluate('chat.session()');
+    const asEvent = await tab.evaluate(`chat.asEvent('event-${name}')`);
+    const asMeasurement = await tab.evaluate(`chat.asMeasurement('measurement-${name}')`);
+    await same(`event-${name}`, asEvent, session);
+    await same(`measurement-${name}`, asMeasurement, session);
+    assert.ok(answers.length > 0);
+    assert.deepEqual([...new Set(answers)], [202]);
+    assert.deepEqual(failed, []);
+    await tab.context().close();
+  });
+}
+
+test('everything else of Faro is taken and counted', async () => {
+  const { tab, answers, failed } = await open('');
+  const signals = ['event', 'measurement', 'log', 'exception', 'span'];
+  const before = await Promise.all(signals.map((s) => metric('fermata_rum_faro_ignored', `signal="${s}"`)));
+  await tab.evaluate('chat.everythingElse()');
+  await tab.evaluate("fetch('/answer').then((r) => r.text())");
+  await until(async () => {
+    const now = await Promise.all(signals.map((s) => metric('fermata_rum_faro_ignored', `signal="${s}"`)));
+    return now.every((n, i) => n > before[i]);
+  }, 'all signals');
+  assert.deepEqual([...new Set(answers)], [202]);
+  assert.deepEqual(failed, []);
+  await tab.context().close();
+});
+
+test('a stream that is wrong is answered with what is wrong', async () => {
+  const { tab } = await open('');
+  const answer = tab.waitForResponse((r) => r.url().includes('/collect') && r.request().postData()?.includes('broken-1'));
+  await tab.evaluate("chat.broken('broken-1')");
+  const got = await answer;
+  assert.equal(got.status(), 400);
+  assert.match(await got.text(), /attributes\.recv/);
+  await tab.context().close();
+});
+
+test('what the page has under way when it is left arrives', async () => {
+  const { tab } = await open('');
+  await tab.evaluate("chat.asEvent('left-1')");
+  await tab.goto('about:blank');
+  assert.equal((await request('left-1')).client.page, '/chat');
+  await tab.context().close();
+});
