@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
 	"go.opentelemetry.io/collector/component"
@@ -24,8 +26,8 @@ import (
 //   - When an item can't be read it deletes it. durable keeps it.
 //   - When a deletion fails it forgets it. durable repeats it with the next write.
 //
-// It also keeps the queue's small record of itself apart from the items: file storage is a B+tree whose leaves hold up to
-// four keys, so that each change of the record would rewrite up to three items of megabytes beside it.
+// It also keeps the items apart, from each other and from the queue's small record of itself: file storage is a B+tree
+// whose leaves hold up to four keys, so that each change would rewrite up to three items of megabytes beside it.
 //
 // It stands between the queue and the storage extension, and hands on everything else unchanged.
 type durable struct {
@@ -110,6 +112,33 @@ func setSpacers(ctx context.Context, c storage.Client) error {
 	return c.Batch(ctx, ops...)
 }
 
+// apart is how many spacers follow an item: with as many, a leaf never holds two items (what is written for an item
+// falls from seven times its size to 1.02 times).
+const apart = 4
+
+// spaced adds the spacers of items to the writes: they come and go with their item.
+func spaced(ops []*storage.Operation) []*storage.Operation {
+	out := ops
+	for _, op := range ops {
+		if op.Type == storage.Get || !isItem(op.Key) {
+			continue
+		}
+		for i := range apart {
+			s := &storage.Operation{Key: op.Key + "-" + strconv.Itoa(i), Type: op.Type}
+			if op.Type == storage.Set {
+				s.Value = []byte{0}
+			}
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// isItem reports whether a key is that of an item: a number.
+func isItem(key string) bool {
+	return key != "" && strings.Trim(key, "0123456789") == ""
+}
+
 // mostOwed bounds the deletions that are remembered; beyond it an item stays in the file, which costs space only.
 const mostOwed = 10_000
 
@@ -160,7 +189,7 @@ func (g *guardClient) Batch(ctx context.Context, ops ...*storage.Operation) erro
 	if len(ops) == 0 {
 		return nil
 	}
-	err := g.Client.Batch(ctx, ops...)
+	err := g.Client.Batch(ctx, spaced(ops)...)
 	switch {
 	case err == nil:
 		if !g.starting && len(sets) > 0 {
@@ -200,7 +229,7 @@ func (g *guardClient) started(ctx context.Context) error {
 	for _, key := range g.owed {
 		ops = append(ops, storage.DeleteOperation(key))
 	}
-	if err := g.Client.Batch(ctx, ops...); err != nil {
+	if err := g.Client.Batch(ctx, spaced(ops)...); err != nil {
 		g.log.Warn("the queue's storage can't be written; its clean-up is repeated later", zap.Error(err))
 		return nil
 	}

@@ -263,3 +263,24 @@ func TestDurableWithoutItsStorage(t *testing.T) {
 	require.Error(t, d.Start(t.Context(), host{}))
 	require.NoError(t, d.Shutdown(t.Context()))
 }
+
+// The spacers of an item come and go with it, in the same write.
+func TestItemsAreKeptApart(t *testing.T) {
+	mem := newMemStorage(nil)
+	h := &guardHost{log: zap.NewNop()}
+	c, err := (&guardExtension{Extension: mem, host: h}).GetClient(t.Context(), component.KindExporter, component.ID{}, "")
+	require.NoError(t, err)
+	g := h.opened()[0]
+	require.NoError(t, g.started(t.Context()))
+	empty := mem.state()
+	require.Len(t, empty, len(spacers))
+
+	require.NoError(t, c.Batch(t.Context(), storage.SetOperation("12", []byte("item")), storage.SetOperation("qmv0", []byte{1})))
+	require.Len(t, mem.state(), len(empty)+2+apart)
+	v, err := c.Get(t.Context(), "12")
+	require.NoError(t, err)
+	require.Equal(t, "item", string(v))
+
+	require.NoError(t, c.Batch(t.Context(), storage.DeleteOperation("12"), storage.SetOperation("qmv0", []byte{2})))
+	require.Len(t, mem.state(), len(empty)+1)
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fermata-io/fermata/storage/clickhouseexporter/ingestbench"
@@ -57,6 +58,9 @@ func (b *bench) ingest(ctx context.Context) error {
 	variants, wire, err := b.variants()
 	if err != nil {
 		return err
+	}
+	if len(b.opt.only) > 0 {
+		variants = slices.DeleteFunc(variants, func(v ingestbench.Variant) bool { return !slices.Contains(b.opt.only, v.Name) })
 	}
 	costs := map[string][]ingestbench.Cost{}
 	for i := range b.opt.runs {

@@ -23,6 +23,7 @@ type options struct {
 	fermata string // binary
 	peer    string // binary; empty: without the peer
 	parts   []string
+	only    []string // variants of the ingest part; empty: all
 	streams int // of workload W
 	runs    int
 	conns   int // concurrent senders
@@ -51,6 +52,7 @@ func main() {
 	flag.StringVar(&o.fermata, "fermata", "bin/fermata", "the binary to measure (make build)")
 	flag.StringVar(&o.peer, "peer", os.Getenv("FERMATA_BENCH_PEER"), "binary of an OpenTelemetry Collector with the contrib clickhouseexporter (default $FERMATA_BENCH_PEER); empty: without the peer")
 	parts := flag.String("parts", strings.Join(allParts, ","), "what to measure")
+	only := flag.String("only", "", "variants of the ingest part, such as floor,native_grpc; empty: all")
 	flag.IntVar(&o.streams, "streams", 100_000, "streams of 200 chunks in a run; spans get half of them, log records a tenth")
 	flag.IntVar(&o.runs, "runs", 5, "interleaved runs")
 	flag.IntVar(&o.conns, "conns", 16, "concurrent senders")
@@ -58,6 +60,9 @@ func main() {
 	flag.DurationVar(&o.live, "live", 20*time.Second, "how long running streams are watched, and how long load lasts")
 	flag.Parse()
 	o.parts = strings.Split(*parts, ",")
+	if *only != "" {
+		o.only = strings.Split(*only, ",")
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := run(ctx, o, os.Stdout, os.Stderr)
 	stop()
