@@ -62,7 +62,8 @@ describe.concurrent('a question on the page, joined', () => {
     onPage(async (page) => {
       const id = await ask(page, '', 'Where were you before the fog had lifted?');
       const text = await answered(page);
-      const r = await up.request(id, 'all tiers', complete);
+      // The last paints come in a beacon of their own.
+      const r = await up.request(id, 'all tiers', (x) => complete(x) && sum(x.client?.paint) === x.attempts[0]?.server?.content_bytes);
       const { server } = r.attempts[0] as Joined['attempts'][0];
       const client = r.client as NonNullable<Joined['client']>;
       expect([r.state, r.app, server?.emitter, r.gateway?.emitter]).toEqual(['completed', 'playground', 'tap', 'playground']);
@@ -160,7 +161,7 @@ const faults: [fault: string, want: Partial<Finding>, more?: (f: Finding, r: Joi
     { kind: 'render_lag', tier: 'client', attribution: 'render' },
     (f) => {
       expect(f.duration_us).toBeGreaterThan(1_500_000);
-      expect(f.evidence.long_frames_us).toBeGreaterThan(1_500_000);
+      expect(f.evidence.long_frames_us).toBeGreaterThan(500_000);
     },
   ],
 ];
