@@ -158,6 +158,16 @@ func store(t *testing.T, cfg clickhouse.Config, streams ...*wire.Stream) {
 	require.NoError(t, exp.Shutdown(context.Background()))
 }
 
+func keep(t *testing.T, cfg clickhouse.Config, r *requests.Request) {
+	t.Helper()
+	ins, err := clickhouse.OpenInserter(cfg)
+	require.NoError(t, err)
+	b, row := requests.Table.NewBatch(), r.Row()
+	b.Append(&row)
+	require.NoError(t, ins.Insert(t.Context(), clickhouse.Block{SQL: b.InsertSQL(), Input: b.Input()}))
+	require.NoError(t, ins.Close())
+}
+
 func TestSchemaTooOld(t *testing.T) {
 	dsn, cfg := database(t)
 	url := start(t, dsn)
@@ -204,6 +214,7 @@ func TestRequestFromTheEngine(t *testing.T) {
 	status, _, _ = get(t, url+"/v1/requests/req-1")
 	require.Equal(t, http.StatusNotFound, status, "tenants are apart")
 
+	keep(t, cfg, r) // as the joiner does
 	status, _, body = get(t, url+"/v1/requests?tenant=acme&since=1h")
 	require.Equal(t, http.StatusOK, status, "%s", body)
 	var page requests.Page

@@ -5,8 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"maps"
-	"slices"
-	"strings"
+	"math"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -16,6 +15,8 @@ import (
 var (
 	//go:embed queries/changed.sql
 	changedSQL string
+	//go:embed queries/seconds.sql
+	secondsSQL string
 	//go:embed queries/stalls.sql
 	stallsSQL string
 	//go:embed queries/new_stalls.sql
@@ -25,10 +26,9 @@ var (
 // name is a request.
 type name struct{ tenant, id string }
 
-// arrivals counts the rows of a request that were looked at, by table and second of arrival.
-type arrivals struct{ rows map[arrival]uint64 }
-
+// arrival is a second in which rows of a request came into a table.
 type arrival struct {
+	name
 	table  string
 	second int64
 }
@@ -57,79 +57,75 @@ func (w *worker) query(ctx context.Context, what, sql string, scan func(driver.R
 	return nil
 }
 
-func (w *worker) databaseTime(ctx context.Context) (int64, error) {
-	var now time.Time
-	if err := w.conn.QueryRow(settings(ctx, "now"), "SELECT now()").Scan(&now); err != nil {
-		return 0, fmt.Errorf("now: %w", err)
-	}
-	return now.Unix(), nil
+// span is some seconds of arrivals, or one of several parts of them by id.
+type span struct {
+	from, until   int64 // seconds since the Unix epoch; until is not in it
+	shard, shards uint32
 }
 
-// changes lists the requests that got rows since the last look and that more than one record can tell something of. all is
-// false when there were more than one look takes.
-func (w *worker) changes(ctx context.Context) (changed []name, all bool, err error) {
-	fresh := map[name][]arrival{}
-	counts := map[name]map[arrival]uint64{}
-	err = w.query(ctx, "changed", changedSQL, func(rows driver.Rows) error {
-		var n name
-		var table string
-		var second time.Time
-		var rowsThen uint64
-		if err := rows.Scan(&n.tenant, &n.id, &table, &second, &rowsThen); err != nil {
+// forever is after every arrival that a DateTime can tell.
+const forever = math.MaxUint32
+
+// maxSeconds bounds how many seconds with arrivals are looked at in one go.
+const maxSeconds = 50_000
+
+// spans cuts what arrived since the last look into pieces of about MaxRequests rows. The last one is open: what arrives
+// while the first ones are joined is in it.
+func (w *worker) spans(ctx context.Context) ([]span, error) {
+	out := []span{}
+	cur, rows, seconds := span{from: w.from, shards: 1}, 0, 0
+	most := w.cfg.MaxRequests
+	err := w.query(ctx, "seconds", secondsSQL, func(rs driver.Rows) error {
+		var second int64
+		var n uint64
+		if err := rs.Scan(&second, &n); err != nil {
 			return err
 		}
-		a := arrival{table, second.Unix()}
-		fresh[n] = append(fresh[n], a)
-		if counts[n] == nil {
-			counts[n] = map[arrival]uint64{}
+		seconds++
+		if rows > 0 && rows+int(n) > most { //nolint:gosec // a count
+			cur.until = second
+			out = append(out, cur)
+			cur, rows = span{from: second, shards: 1}, 0
 		}
-		counts[n][a] = rowsThen
+		rows += int(n)   //nolint:gosec // a count
+		if rows > most { // one second alone
+			cur.until, cur.shards = second+1, uint32(rows/most+1) //nolint:gosec // a count
+			for cur.shard = range cur.shards {
+				out = append(out, cur)
+			}
+			cur, rows = span{from: second + 1, shards: 1}, 0
+		}
 		return nil
-	}, clickhouse.Named("from", w.from), clickhouse.Named("late", int64(w.cfg.Late.Seconds())), clickhouse.Named("limit", 10*w.cfg.MaxRequests))
+	}, clickhouse.Named("from", w.from), clickhouse.Named("limit", uint32(maxSeconds)))
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	all = true
-	for n, c := range counts {
-		old := w.seen[n]
-		if old != nil && !slices.ContainsFunc(fresh[n], func(a arrival) bool { return c[a] > old.rows[a] }) {
-			continue
+	if seconds < maxSeconds {
+		cur.until = forever
+		return append(out, cur), nil
+	}
+	return out, nil // the rest at the next look
+}
+
+// changes notes the requests that got rows in a span. Rows that an earlier look has seen don't count.
+func (w *worker) changes(ctx context.Context, s span) error {
+	now := time.Now()
+	return w.query(ctx, "changed", changedSQL, func(rows driver.Rows) error {
+		var a arrival
+		var sum uint64
+		var running bool
+		if err := rows.Scan(&a.tenant, &a.id, &a.table, &a.second, &sum, &running); err != nil {
+			return err
 		}
-		changed = append(changed, n)
-	}
-	slices.SortFunc(changed, func(a, b name) int { return strings.Compare(a.tenant+"\x00"+a.id, b.tenant+"\x00"+b.id) })
-	if len(changed) > w.cfg.MaxRequests {
-		changed, all = changed[:w.cfg.MaxRequests], false
-	}
-	for _, n := range changed {
-		if w.seen[n] == nil {
-			w.seen[n] = &arrivals{rows: map[arrival]uint64{}}
+		if was, ok := w.seen[a]; !ok || was != sum {
+			w.seen[a] = sum
+			w.note(a.name, a.second, running, now)
 		}
-		maps.Copy(w.seen[n].rows, counts[n])
-	}
-	return changed, all, nil
+		return nil
+	}, clickhouse.Named("from", s.from), clickhouse.Named("until", s.until), clickhouse.Named("shard", s.shard), clickhouse.Named("shards", s.shards))
 }
 
 // forget drops what is older than what the next look sees.
 func (w *worker) forget() {
-	for n, a := range w.seen {
-		maps.DeleteFunc(a.rows, func(k arrival, _ uint64) bool { return k.second < w.from })
-		if len(a.rows) == 0 {
-			delete(w.seen, n)
-		}
-	}
-}
-
-// batches cuts requests, ordered by tenant, into lists of one tenant each.
-func batches(all []name, most int) [][]name {
-	var out [][]name
-	for len(all) > 0 {
-		n := 1
-		for n < len(all) && n < most && all[n].tenant == all[0].tenant {
-			n++
-		}
-		out = append(out, all[:n])
-		all = all[n:]
-	}
-	return out
+	maps.DeleteFunc(w.seen, func(a arrival, _ uint64) bool { return a.second < w.from })
 }

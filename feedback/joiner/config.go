@@ -18,13 +18,14 @@ type Config struct {
 	Interval time.Duration `mapstructure:"interval"`
 	// Overlap is how far back each look reaches over the one before, for rows that became visible late. Default 3 s.
 	Overlap time.Duration `mapstructure:"overlap"`
-	// CatchUp is how far back the first look reaches. Default 10 min.
-	CatchUp time.Duration `mapstructure:"catch_up"`
-	// Late is how much later than the others a server's stream may come and still be joined here; records of pages and
-	// gateways may come at any time. Default 1 h.
-	Late time.Duration `mapstructure:"late"`
-	// MaxRequests bounds the requests of one look; what is beyond waits for the next. Default 20 000.
+	// Settle is how long a request that got records is given before it is joined, since others mostly follow. Default 1 s.
+	Settle time.Duration `mapstructure:"settle"`
+	// Refresh is how often the progress of a running stream is written; its first chunks and its end are at once. Default 10 s.
+	Refresh time.Duration `mapstructure:"refresh"`
+	// MaxRequests bounds the requests that are held at once, and the rows of one piece of a look. Default 20 000.
 	MaxRequests int `mapstructure:"max_requests"`
+	// Remember is of how many requests it is remembered what was written; others are looked up. Default 100 000.
+	Remember int `mapstructure:"remember"`
 	// Batch is how many requests are read together. Default 500.
 	Batch int `mapstructure:"batch"`
 	// EventSlack is how far the silences of two streams may lie apart and still be one event. Default 100 ms.
@@ -42,8 +43,8 @@ func NewDefaultConfig() *Config {
 	db := clickhouse.NewDefaultConfig()
 	db.MaxOpenConns, db.MaxIdleConns = 4, 4
 	return &Config{
-		ClickHouse: db, Interval: time.Second, Overlap: 3 * time.Second, CatchUp: 10 * time.Minute, Late: time.Hour,
-		MaxRequests: 20_000, Batch: 500, EventSlack: 100 * time.Millisecond,
+		ClickHouse: db, Interval: time.Second, Overlap: 3 * time.Second, Settle: time.Second, Refresh: 10 * time.Second,
+		MaxRequests: 20_000, Remember: 100_000, Batch: 500, EventSlack: 100 * time.Millisecond,
 		TextureInterval: 10 * time.Second, TextureWindow: 24 * time.Hour,
 	}
 }
@@ -57,8 +58,7 @@ func (c *Config) Validate() error {
 	}{
 		{"interval", c.Interval},
 		{"overlap", c.Overlap},
-		{"catch_up", c.CatchUp},
-		{"late", c.Late},
+		{"refresh", c.Refresh},
 		{"event_slack", c.EventSlack},
 		{"texture_interval", c.TextureInterval},
 		{"texture_window", c.TextureWindow},
@@ -66,6 +66,12 @@ func (c *Config) Validate() error {
 		if f.v <= 0 {
 			errs = append(errs, fmt.Errorf("%s: is %s; want more than 0", f.key, f.v))
 		}
+	}
+	if c.Settle < 0 {
+		errs = append(errs, fmt.Errorf("settle: is %s; want 0 or more", c.Settle))
+	}
+	if c.Remember < 1 {
+		errs = append(errs, fmt.Errorf("remember: is %d; want 1 or more", c.Remember))
 	}
 	if c.Batch < 1 || c.Batch > 1000 {
 		errs = append(errs, fmt.Errorf("batch: is %d; want 1 to 1000", c.Batch))

@@ -35,8 +35,8 @@ const maxNamed = 32
 // around is how far from a new stall others of its event may have begun, µs.
 const around = 60 * 1_000_000
 
-// events looks at the silences that ended since the last look for others at the same time.
-func (w *worker) events(ctx context.Context) error {
+// events looks at the silences that were told since a second for others at the same time.
+func (w *worker) events(ctx context.Context, since int64) error {
 	type span struct{ from, until int64 }
 	fresh := map[source]span{}
 	err := w.query(ctx, "new stalls", newStallsSQL, func(rows driver.Rows) error {
@@ -47,7 +47,7 @@ func (w *worker) events(ctx context.Context) error {
 		}
 		fresh[s] = span{from, until}
 		return nil
-	}, clickhouse.Named("from", w.from))
+	}, clickhouse.Named("from", since))
 	if err != nil {
 		return err
 	}

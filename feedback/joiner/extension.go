@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+	lru "github.com/hashicorp/golang-lru/v2"
 	"go.opentelemetry.io/collector/component"
 	"go.uber.org/zap"
 
@@ -109,8 +110,15 @@ type worker struct {
 	store  *requests.Store
 	found  *findings.Reader
 
-	from int64 // seconds since the epoch on the database's clock: rows inserted earlier were looked at
-	seen map[name]*arrivals
+	// Seconds since the Unix epoch on the database's clock: all rows stamped before from are noted, all before saved are
+	// joined and known to be.
+	started     bool
+	from, saved int64
+	saveDue     time.Time
+	blind       bool                      // other users' inserts can't be seen
+	seen        map[arrival]uint64        // sums of the rows that were noted, from from on
+	pending     map[name]*pending         // noted, and not joined yet
+	written     *lru.Cache[name, written] // rows written last
 
 	textureFrom int64 // as from, for the comparison of versions
 	textureDue  time.Time
@@ -127,44 +135,89 @@ func open(cfg *Config, tel *telemetry) (*worker, error) {
 	}
 	limits := requests.NewDefaultReadLimits()
 	limits.Rows = 100_000
+	last, err := lru.New[name, written](cfg.Remember)
+	if err != nil {
+		return nil, errors.Join(err, ins.Close(), conn.Close())
+	}
 	return &worker{
 		cfg: cfg, cross: crosstier.NewDefaultConfig(), tel: tel, conn: conn, insert: ins,
-		store: requests.New(conn, limits), found: findings.NewReader(conn), seen: map[name]*arrivals{},
+		store: requests.New(conn, limits), found: findings.NewReader(conn),
+		seen: map[arrival]uint64{}, pending: map[name]*pending{}, written: last,
 	}, nil
 }
 
 func (w *worker) close() error { return errors.Join(w.insert.Close(), w.conn.Close()) }
 
+// saveEvery is how often progress is stored.
+const saveEvery = 5 * time.Second
+
 // look finds what is new and stores what follows from it.
 func (w *worker) look(ctx context.Context) error {
 	began := time.Now()
-	now, err := w.databaseTime(ctx)
+	m, err := w.moment(ctx)
 	if err != nil {
 		return err
 	}
-	if w.from == 0 {
-		w.from = now - int64(w.cfg.CatchUp.Seconds())
-		w.textureFrom = w.from
+	if !w.started {
+		if w.from, err = w.loadProgress(ctx); err != nil {
+			return err
+		}
+		w.started, w.saved, w.textureFrom = true, w.from, w.from
 	}
-	changed, all, err := w.changes(ctx)
+	from := w.from
+	spans, err := w.spans(ctx)
 	if err != nil {
 		return err
 	}
-	for _, c := range batches(changed, w.cfg.Batch) {
-		if err := w.join(ctx, c); err != nil {
+	for _, s := range spans {
+		if err := w.changes(ctx, s); err != nil {
+			return err
+		}
+		if err := w.joinDue(ctx); err != nil {
+			return err
+		}
+		if s.shard+1 == s.shards {
+			w.from = max(w.from, min(s.until, m.safe))
+			w.forget()
+		}
+		if err := w.save(ctx, m); err != nil {
 			return err
 		}
 	}
-	if err := w.events(ctx); err != nil {
+	if err := w.events(ctx, from); err != nil {
 		return err
 	}
-	if err := w.textures(ctx, now); err != nil {
+	if err := w.textures(ctx, m.us/1_000_000); err != nil {
 		return err
 	}
-	if all {
-		w.from = max(w.from, now-int64(w.cfg.Overlap.Seconds()))
-		w.forget()
+	w.tel.looked(time.Since(began))
+	return nil
+}
+
+// save stores progress now and then, and tells how far behind the joiner is.
+func (w *worker) save(ctx context.Context, m moment) error {
+	w.tel.behind(max(time.Duration(m.safe-w.from)*time.Second, w.overdue(time.Now())))
+	if time.Now().Before(w.saveDue) {
+		return nil
 	}
-	w.tel.looked(len(changed), time.Since(began))
+	w.saveDue = time.Now().Add(saveEvery)
+	return w.saveProgress(ctx)
+}
+
+// joinDue joins the requests that are due.
+func (w *worker) joinDue(ctx context.Context) error {
+	for _, b := range batches(w.due(time.Now()), w.cfg.Batch) {
+		m, err := w.moment(ctx)
+		if err != nil {
+			return err
+		}
+		if err := w.join(ctx, b, m.us); err != nil {
+			return err
+		}
+		for _, n := range b {
+			delete(w.pending, n)
+		}
+		w.tel.joinedSome(len(b))
+	}
 	return nil
 }

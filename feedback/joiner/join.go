@@ -14,8 +14,9 @@ import (
 // addedStep is how much higher than the state it adds to the joiner stores a finding of a stream.
 const addedStep = 8
 
-// join derives the findings of requests of one tenant and stores those that are new or differ from what is stored.
-func (w *worker) join(ctx context.Context, batch []name) error {
+// join reads requests of one tenant and stores what follows: findings that are new or differ from what is stored, and rows.
+// now is the database's clock, µs.
+func (w *worker) join(ctx context.Context, batch []name, now int64) error {
 	tenant := batch[0].tenant
 	ids := make([]string, len(batch))
 	for i, n := range batch {
@@ -25,9 +26,40 @@ func (w *worker) join(ctx context.Context, batch []name) error {
 	if err != nil {
 		return err
 	}
+	if err := w.findings(ctx, tenant, reqs); err != nil {
+		return err
+	}
+	return w.writeRows(ctx, reqs, now)
+}
+
+// several reports whether more than one record can tell something of a request.
+func several(r *requests.Request) bool {
+	streams := 0
+	for i := range r.Attempts {
+		a := &r.Attempts[i]
+		streams += len(a.OtherStreams)
+		if a.Server != nil {
+			streams++
+		}
+		if a.Gateway != nil && a.Gateway.Stream != nil {
+			streams += 2 // its findings are to be attributed
+		}
+	}
+	return r.Gateway != nil || r.Client != nil || streams > 1 || len(r.Conflicts) > 0
+}
+
+// findings derives what the tiers of requests show and stores what is new.
+func (w *worker) findings(ctx context.Context, tenant string, all []*requests.Request) error {
+	var reqs []*requests.Request
 	var names []string
-	for _, r := range reqs {
-		names = append(names, joined.Names(r)...)
+	for _, r := range all {
+		if several(r) {
+			reqs = append(reqs, r)
+			names = append(names, joined.Names(r)...)
+		}
+	}
+	if len(reqs) == 0 {
+		return nil
 	}
 	slices.Sort(names)
 	stored, err := w.found.Rows(ctx, tenant, slices.Compact(names))

@@ -37,6 +37,7 @@ func newRig(t *testing.T) *rig {
 	t.Helper()
 	e := enginetest.Start(t)
 	cfg := NewDefaultConfig()
+	cfg.Settle = 0
 	cfg.ClickHouse.DSN = configopaque.String(e.DSN(e.NewDatabase(t)))
 	opts, err := cfg.ClickHouse.Options()
 	require.NoError(t, err)
@@ -280,10 +281,10 @@ func TestLifecycle(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	cfg := NewDefaultConfig()
-	cfg.Interval, cfg.Overlap, cfg.CatchUp, cfg.Late, cfg.EventSlack, cfg.Batch, cfg.MaxRequests = 0, 0, 0, 0, 0, 0, -1
+	cfg.Interval, cfg.Overlap, cfg.Settle, cfg.Refresh, cfg.EventSlack, cfg.Batch, cfg.MaxRequests, cfg.Remember = 0, 0, -1, 0, 0, 0, -1, 0
 	cfg.TextureInterval, cfg.TextureWindow = 0, 0
 	err := cfg.Validate()
-	for _, key := range []string{"interval", "overlap", "catch_up", "late", "event_slack", "batch", "max_requests", "texture_interval", "texture_window"} {
+	for _, key := range []string{"interval", "overlap", "settle", "refresh", "remember", "event_slack", "batch", "max_requests", "texture_interval", "texture_window"} {
 		require.ErrorContains(t, err, key+": ")
 	}
 }

@@ -67,6 +67,7 @@ var retainedTables = []retained{
 		"recv_gaps_us", "recv_bytes", "recv_kind_runs", "dom_gaps_us", "dom_bytes", "paint_gaps_us", "paint_bytes",
 	}},
 	{"aliases", "seen_at", keepRequests, nil},
+	{"requests", "started_at", keepRequests, nil},
 	{"findings", "at", keepFindings, nil},
 }
 

@@ -27,7 +27,7 @@ func TestApplyRetention(t *testing.T) {
 		require.NoError(t, conn.QueryRow(t.Context(), "SHOW CREATE TABLE "+table).Scan(&s))
 		return s
 	}
-	tables := []string{"streams", "gateways", "clients", "aliases", "findings"}
+	tables := []string{"streams", "gateways", "clients", "aliases", "requests", "findings"}
 	before := map[string]string{}
 	for _, name := range tables {
 		before[name] = ddl(name)
@@ -46,6 +46,7 @@ func TestApplyRetention(t *testing.T) {
 	require.Contains(t, ddl("gateways"), "TTL greatest(toDate(received_at), arrived_on) + toIntervalDay(30)")
 	require.Contains(t, ddl("aliases"), "TTL greatest(toDate(seen_at), arrived_on) + toIntervalDay(30)")
 
+	require.Contains(t, ddl("requests"), "TTL greatest(toDate(started_at), arrived_on) + toIntervalDay(30)")
 	require.Contains(t, ddl("findings"), "TTL greatest(toDate(at), arrived_on) + toIntervalDay(90)")
 
 	last, applied := altered(), ddl("streams")

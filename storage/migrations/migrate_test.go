@@ -1,6 +1,7 @@
 package migrations_test
 
 import (
+	"path/filepath"
 	"testing"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -25,7 +26,7 @@ func TestUpReachesTheLatestVersionAndThenDoesNothing(t *testing.T) {
 	got, err := migrations.Up(t.Context(), opts, func(s migrations.Step) { steps = append(steps, s) })
 	require.NoError(t, err)
 	require.Equal(t, migrations.Latest(), got)
-	require.Len(t, steps, int(migrations.Latest()))
+	require.Len(t, steps, files(t))
 	for i, s := range steps {
 		require.Equal(t, i+1, s.Done)
 		require.Equal(t, len(steps), s.Total)
@@ -36,4 +37,12 @@ func TestUpReachesTheLatestVersionAndThenDoesNothing(t *testing.T) {
 	got, err = migrations.Up(t.Context(), opts, func(migrations.Step) { t.Error("a step ran twice") })
 	require.NoError(t, err)
 	require.Equal(t, migrations.Latest(), got)
+}
+
+// files counts the migrations.
+func files(t *testing.T) int {
+	t.Helper()
+	names, err := filepath.Glob("0*.sql")
+	require.NoError(t, err)
+	return len(names)
 }

@@ -33,6 +33,9 @@ func Assemble(tenant, id string, rec Records) *Request {
 		RequestID: id, Tenant: tenant, Aliases: a.aliases(rec), QueryType: "other",
 		Attempts: a.attempts(), Gateway: a.gateway(), Client: a.client.model(), Findings: []json.RawMessage{},
 	}
+	if r.Client != nil {
+		r.Client.ArrivedAt = slices.MinFunc(rec.Clients, func(x, y wire.Client) int { return cmp.Compare(x.ReceivedAt, y.ReceivedAt) }).ReceivedAt
+	}
 	served := a.servedStream
 	if a.served > 0 {
 		r.ServedAttempt = known(a.served)

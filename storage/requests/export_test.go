@@ -5,11 +5,11 @@ import "context"
 // Statements returns the text of every query by name.
 func Statements() map[string]string {
 	out := map[string]string{}
-	for _, q := range []query{streamsByID, gatewaysByID, clientsByID, aliasesByName, statisticsSettings, listStart, listWindow} {
+	for _, q := range []query{streamsByID, gatewaysByID, clientsByID, aliasesByName, statisticsSettings, listRequests} {
 		out[q.name] = q.sql
 	}
 	return out
 }
 
 // Limited returns the context that reads run under.
-func Limited(ctx context.Context, l ReadLimits) context.Context { return l.context(ctx, listStart) }
+func Limited(ctx context.Context, l ReadLimits) context.Context { return l.context(ctx, listRequests) }

@@ -14,41 +14,83 @@ import (
 
 func at(us int64) time.Time { return time.UnixMicro(us).UTC() }
 
-// The view's scalars are Assemble's, for requests with several attempts, segments and re-deliveries.
-func TestTheViewEqualsAssemble(t *testing.T) {
+// keep stores the rows of requests: an earlier state of each, one at another start that is gone, and the last one.
+func keep(t *testing.T, db *storagetest.DB, want map[string]*requests.Request) {
+	t.Helper()
+	for version := uint64(1); version <= 2; version++ {
+		b := requests.Table.NewBatch()
+		for _, r := range want {
+			row := r.Row()
+			row.Version = version
+			moved := requests.Row{Tenant: row.Tenant, RequestID: row.RequestID, StartedAt: row.StartedAt + 7, Version: version, Gone: version == 2, State: row.State}
+			if version == 1 {
+				row.State, row.Model = "running", "m-early"
+			}
+			b.Append(&row)
+			b.Append(&moved)
+		}
+		db.Insert(t, b)
+	}
+}
+
+// Lists and the view give of each request the last row, whose scalars are Assemble's.
+func TestRowsEqualAssemble(t *testing.T) {
 	db := storagetest.New(t)
 	store := requests.New(db.Conn, requests.ReadLimits{})
-	want, rec := stories(400)
-	insert(t, db, rec, 3)
-	page, err := store.List(t.Context(), requests.Filter{Since: at(noon - 600*sec), Until: at(noon + 3600*sec), Limit: 1000})
-	require.NoError(t, err)
-	require.Len(t, page.Requests, len(want))
-	for i, got := range page.Requests {
-		w, err := json.Marshal(want[got.RequestID].Summary())
+	want, _ := stories(400)
+	keep(t, db, want)
+	check := func() {
+		page, err := store.List(t.Context(), requests.Filter{Since: at(noon - 600*sec), Until: at(noon + 3600*sec), Limit: 1000})
 		require.NoError(t, err)
-		g, err := json.Marshal(got)
-		require.NoError(t, err)
-		require.Equal(t, string(w), string(g))
-		if i > 0 {
-			require.GreaterOrEqual(t, page.Requests[i-1].StartedAt, got.StartedAt)
+		require.Len(t, page.Requests, len(want))
+		for i, got := range page.Requests {
+			w, err := json.Marshal(want[got.RequestID].Summary())
+			require.NoError(t, err)
+			g, err := json.Marshal(got)
+			require.NoError(t, err)
+			require.Equal(t, string(w), string(g))
+			if i > 0 {
+				require.GreaterOrEqual(t, page.Requests[i-1].StartedAt, got.StartedAt)
+			}
 		}
+		rows, err := db.Conn.Query(t.Context(), `SELECT request_id, toUnixTimestamp64Micro(started_at), state, model, toInt64(ttft_us), toInt64(tokens), perceived_ttft_us, gap_us
+			FROM joined_requests(tenant = 'default', since = '2000-01-01', until = '2100-01-01')`)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, rows.Close()) }()
+		n := 0
+		for rows.Next() {
+			n++
+			var got requests.Summary
+			var state string
+			var model string
+			require.NoError(t, rows.Scan(&got.RequestID, &got.StartedAt, &state, &model, &got.TTFTUS, &got.Tokens, &got.PerceivedTTFTUS, &got.GapUS))
+			w := want[got.RequestID].Summary()
+			require.Equal(t, []any{w.StartedAt, string(w.State), w.TTFTUS, w.Tokens, w.PerceivedTTFTUS, w.GapUS},
+				[]any{got.StartedAt, state, got.TTFTUS, got.Tokens, got.PerceivedTTFTUS, got.GapUS})
+		}
+		require.NoError(t, rows.Err())
+		require.Len(t, want, n)
 	}
+	check()
+	require.NoError(t, db.Conn.Exec(t.Context(), "OPTIMIZE TABLE requests FINAL"))
+	check()
 }
 
 func TestListFiltersAndPages(t *testing.T) {
 	db := storagetest.New(t)
 	store := requests.New(db.Conn, requests.ReadLimits{})
-	var rec requests.Records
+	want := map[string]*requests.Request{}
 	for i := range 25 {
-		rec.Streams = append(rec.Streams, stream(newID(), 1, func(s *wire.Stream) {
+		id := newID()
+		want[id] = requests.Assemble("default", id, requests.Records{Streams: []wire.Stream{stream(id, 1, func(s *wire.Stream) {
 			s.StartedAt = noon + int64(i/2)*200*sec // pairs start together
 			s.Model = []string{"m-large", "m-small"}[i%2]
 			if i%5 == 0 {
 				s.Final, s.EndUS = false, wire.Opt[int64]{}
 			}
-		}))
+		})}})
 	}
-	insert(t, db, rec, 3)
+	keep(t, db, want)
 	all := requests.Filter{Since: at(noon - sec), Until: at(noon + 7200*sec)}
 
 	seen := map[string]bool{}
@@ -81,6 +123,7 @@ func TestListFiltersAndPages(t *testing.T) {
 		require.NoError(t, err)
 		return len(page.Requests)
 	}
+	require.Zero(t, count(func(f *requests.Filter) { f.Model = "m-early" }), "no longer")
 	require.Equal(t, 13, count(func(f *requests.Filter) { f.Model = "m-large" }))
 	require.Equal(t, 5, count(func(f *requests.Filter) { f.State = requests.StateRunning }))
 	require.Equal(t, 20, count(func(f *requests.Filter) { f.State = requests.StateCompleted }))

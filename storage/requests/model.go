@@ -252,6 +252,8 @@ type Client struct {
 	PaintSource     *string      `json:"paint_source"`
 	Connection      Connection   `json:"connection"`
 	ClockInfo       ClientClock  `json:"clock"`
+
+	ArrivedAt int64 `json:"-"` // earliest arrival of a record
 }
 
 // ClientPhases are durations on the page's own clock.

@@ -25,8 +25,7 @@ var (
 	clientsByID        = statement("clients_by_id", clients.Table.SelectList())
 	aliasesByName      = statement("aliases_by_name", "")
 	statisticsSettings = statement("statistics_settings", "")
-	listStart          = statement("list_start", "")
-	listWindow         = statement("list", "")
+	listRequests       = statement("list", Table.SelectList())
 )
 
 // query is a statement's name, which ClickHouse's query log shows, and text.

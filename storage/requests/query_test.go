@@ -37,7 +37,7 @@ func TestReadsCanNotWriteAndEndInTime(t *testing.T) {
 	ctx := requests.Limited(t.Context(), requests.NewDefaultReadLimits())
 	require.ErrorContains(t, db.Conn.Exec(ctx, "TRUNCATE TABLE streams"), "readonly")
 	for setting, want := range map[string]string{
-		"max_execution_time": "10", "max_memory_usage": "1073741824", "log_comment": "fermata.list_start",
+		"max_execution_time": "10", "max_memory_usage": "1073741824", "log_comment": "fermata.list",
 	} {
 		var got string
 		require.NoError(t, db.Conn.QueryRow(ctx, "SELECT toString(getSetting({name:String}))", clickhouse.Named("name", setting)).Scan(&got))

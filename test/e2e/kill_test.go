@@ -108,7 +108,10 @@ func (l *load) check(t *testing.T, u *up) {
 		return err == nil && distinct >= uint64(len(l.acked))
 	}, 2*time.Minute, 100*time.Millisecond, "acknowledged %d, stored %d", len(l.acked), &distinct)
 	require.EqualValues(t, len(l.acked), distinct)
-	require.NoError(t, conn.QueryRow(t.Context(), `SELECT count() FROM joined_requests(tenant = 'default', since = toString(now() - INTERVAL 2 HOUR), until = toString(now())) WHERE request_id LIKE 'kill-%'`).Scan(&joined))
+	require.Eventually(t, func() bool { // the joiner follows
+		err := conn.QueryRow(t.Context(), `SELECT count() FROM joined_requests(tenant = 'default', since = toString(now() - INTERVAL 2 HOUR), until = toString(now())) WHERE request_id LIKE 'kill-%'`).Scan(&joined)
+		return err == nil && joined >= uint64(len(l.acked))
+	}, 2*time.Minute, 100*time.Millisecond, "acknowledged %d, joined %d", len(l.acked), &joined)
 	require.EqualValues(t, len(l.acked), joined, "each is in the joined view once")
 }
 

@@ -1,0 +1,80 @@
+package joiner
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"math"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+
+	db "github.com/fermata-io/fermata/storage/clickhouse"
+)
+
+//go:embed queries/clock.sql
+var clockSQL string
+
+// accessDenied is ClickHouse's code for a user who may not read a table.
+const accessDenied = 497
+
+// moment is what the database's clock says.
+type moment struct {
+	us   int64 // now, µs since the Unix epoch
+	safe int64 // rows stamped before this second are visible, whoever inserts them
+}
+
+// moment reads the clock. A row is stamped when its insert begins and is visible when that ends, so nothing since the start
+// of the longest insert that runs is safe; overlap is for inserts that other servers of a cluster run.
+func (w *worker) moment(ctx context.Context) (moment, error) {
+	var m moment
+	var longest float64
+	if !w.blind {
+		err := w.conn.QueryRow(settings(ctx, "clock"), clockSQL).Scan(&m.us, &longest)
+		if code, ok := db.Code(err); ok && code == accessDenied {
+			w.blind = true
+		} else if err != nil {
+			return m, fmt.Errorf("clock: %w", err)
+		}
+	}
+	if w.blind {
+		if err := w.conn.QueryRow(settings(ctx, "clock"), "SELECT toUnixTimestamp64Micro(now64(6))").Scan(&m.us); err != nil {
+			return m, fmt.Errorf("clock: %w", err)
+		}
+	}
+	m.safe = m.us/1_000_000 - max(int64(math.Ceil(longest))+1, int64(w.cfg.Overlap.Seconds()))
+	return m, nil
+}
+
+// loadProgress returns the second up to which everything was joined before this start; 0 when nothing was.
+func (w *worker) loadProgress(ctx context.Context) (int64, error) {
+	var handled int64
+	err := w.conn.QueryRow(settings(ctx, "progress"),
+		"SELECT argMax(handled, saved_at) FROM joiner_progress WHERE name = 'requests'").Scan(&handled)
+	if err != nil {
+		return 0, fmt.Errorf("progress: %w", err)
+	}
+	return handled, nil
+}
+
+// saveProgress stores up to which second everything is joined, when that has changed since.
+func (w *worker) saveProgress(ctx context.Context) error {
+	handled := w.handled()
+	if handled <= w.saved {
+		return nil
+	}
+	err := w.conn.Exec(ctx, "INSERT INTO joiner_progress (name, handled) VALUES ('requests', {handled:Int64})", clickhouse.Named("handled", handled))
+	if err != nil {
+		return fmt.Errorf("progress: %w", err)
+	}
+	w.saved = handled
+	return nil
+}
+
+// handled is the second before which everything is joined and written.
+func (w *worker) handled() int64 {
+	h := w.from
+	for _, c := range w.pending {
+		h = min(h, c.first)
+	}
+	return h
+}

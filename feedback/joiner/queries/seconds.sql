@@ -1,0 +1,13 @@
+-- How many rows arrived in each second since the last look, the oldest first. Reads one column of the newest granules.
+SELECT toInt64(toUnixTimestamp(inserted_at)) AS second, count()
+FROM
+(
+    SELECT inserted_at FROM streams WHERE inserted_at >= fromUnixTimestamp({from:Int64})
+    UNION ALL
+    SELECT inserted_at FROM gateways WHERE inserted_at >= fromUnixTimestamp({from:Int64})
+    UNION ALL
+    SELECT inserted_at FROM clients WHERE inserted_at >= fromUnixTimestamp({from:Int64})
+)
+GROUP BY second
+ORDER BY second
+LIMIT {limit:UInt32}
