@@ -3,6 +3,9 @@ package simulate
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/fermata-io/fermata/internal/wire"
@@ -62,17 +65,14 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Prefix is what the ids of all requests of this traffic begin with.
-func (c *Config) Prefix() string { return fmt.Sprintf("sim-%d-%x-", c.Seed, c.Start.UnixMicro()) }
-
-// FromPrefix sets Seed and Start to those of the traffic whose ids begin with prefix.
-func (c *Config) FromPrefix(prefix string) error {
-	var start int64
-	if n, err := fmt.Sscanf(prefix, "sim-%d-%x-", &c.Seed, &start); err != nil || n != 2 {
-		return fmt.Errorf("%q is no id of simulated traffic", prefix)
+// Prefix is what the ids of all requests of this traffic begin with: traffic of other options has other ids.
+func (c *Config) Prefix() string {
+	h := fnv.New32a()
+	_, _ = fmt.Fprintf(h, "%d %d %g %d %d %t", c.Start.UnixMicro(), c.Requests, c.Rate, c.Duration, c.Segment, c.ServerOnly)
+	for _, f := range slices.Sorted(maps.Keys(c.Shares)) {
+		_, _ = fmt.Fprintf(h, " %s=%g", f, c.Shares[f])
 	}
-	c.Start = time.UnixMicro(start)
-	return nil
+	return fmt.Sprintf("sim-%d-%08x-", c.Seed, h.Sum32())
 }
 
 // Expected is about how long the arrivals last.

@@ -56,6 +56,8 @@ type job struct {
 	abortedAt                    int64 // the user left; 0: not
 	version                      string
 	batchSize                    int
+	tries                        bool  // hangs until another attempt has won
+	start                        int64 // when the engine got it; arrived is when it entered the queue
 }
 
 // batch is the tokens of one step of one stream.
@@ -75,7 +77,9 @@ type engine struct {
 	slow    []slowSpan
 	since   int64 // start of the simulation
 	newAt   int64 // when the new version starts; 0: never
-	clockUS int64 // its clock − true time
+	// retextured says that the new version streams otherwise: more tokens in a chunk. Some new versions don't.
+	retextured bool
+	clockUS    int64 // its clock − true time
 }
 
 // next is when the engine can do something, math.MaxInt64 when it has nothing to do.
@@ -174,7 +178,7 @@ func (e *engine) decode(streams []*job) {
 		}
 		n := 1
 		draft := e.draft
-		if e.newAt != 0 && j.version != e.version {
+		if e.retextured && j.version != e.version {
 			draft += 3
 		}
 		for range draft {

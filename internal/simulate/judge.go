@@ -10,11 +10,12 @@ import (
 // natural is the cause of what nobody caused.
 const natural = "natural"
 
-// judgeServer tells what went wrong in a server's stream.
-func (s *Simulator) judgeServer(j *job, w *wire.Stream) {
+// judgeStream tells what went wrong in a stream of an engine, or of a gateway that passes one on. start is its true start;
+// shift is how much later the engine's own start was.
+func (s *Simulator) judgeStream(j *job, w *wire.Stream, start, shift int64) {
 	ps := points(&w.Chunks)
-	base := Truth{RequestID: j.p.id, Tier: string(wire.TierServer), Attempt: j.attempt, Channel: "content", Attribution: "engine"}
-	start := w.StartedAt - j.e.clockUS
+	base := Truth{RequestID: j.p.id, Tier: string(w.Tier), Attempt: j.attempt, Channel: "content", Attribution: "engine"}
+	gateway := w.Tier == wire.TierGateway
 	tell := func(t Truth) {
 		t.At = start + t.StartUS
 		s.tell(t)
@@ -38,17 +39,25 @@ func (s *Simulator) judgeServer(j *job, w *wire.Stream) {
 	if len(ps) > 0 && ps[0].at > slowStartLimit(j.p.queryType) {
 		t := base
 		t.Kind, t.Chunk, t.DurationUS, t.Cause = "slow_start", 0, ps[0].at, natural
-		if j.p.fault == FaultSlowStart {
-			t.Cause = string(FaultSlowStart)
+		if j.p.fault == FaultSlowStart || gateway && j.p.fault == FaultQueue {
+			t.Cause = string(j.p.fault)
+		}
+		if gateway {
+			t.Attribution = ""
 		}
 		tell(t)
 	}
 	if w.FinishReason == "" && j.p.dieAt > 0 {
 		t := base
 		t.Kind, t.Chunk, t.StartUS, t.Cause, t.SlackChunks = "dead_stream", int64(len(ps)), w.EndUS.V, string(FaultDead), 1
+		if gateway {
+			t.Attribution = ""
+		}
 		tell(t)
 	}
-	s.judgeLoop(j, w, ps, base, tell)
+	if !gateway || w.StopReason != "" { // a gateway knows of loops by what the engine says alone
+		s.judgeLoop(j, w, ps, base, tell)
+	}
 }
 
 // causeOf names what made a pause: a fault of the request, a silence of the whole engine, or nothing.
@@ -132,13 +141,13 @@ func isSlow(ps []point, a, z int) (slowStretch, bool) {
 	if gaps < 10 || total < 1_000_000 || total/gaps < 40_000 {
 		return e, false
 	}
-	if before, ok := medianOf(ps[:a], nothing); ok && a >= 16 {
+	if before, ok := medianOf(ps[:a], nothing); ok && a >= 5 {
 		return e, pace >= 4*before
 	}
 	// It began slow: what comes after it is the measure, when that is enough.
 	after, ok := medianOf(ps[z:], nothing)
 	rest := len(ps) - 1 - z
-	return e, ok && a <= 4 && rest >= 40 && (ps[len(ps)-1].at-ps[z].at)*3 >= total && pace >= 4*after
+	return e, ok && a <= 4 && gaps >= 13 && rest >= 33 && (ps[len(ps)-1].at-ps[z].at)*4 >= total && pace >= 4*after
 }
 
 // judgeLoop tells of a loop that got far enough.
@@ -149,13 +158,16 @@ func (s *Simulator) judgeLoop(j *job, w *wire.Stream, ps []point, base Truth, te
 	}
 	t := base
 	t.Kind, t.Cause, t.Channel = "loop", string(p.fault), p.loopChannel.String()
-	if p.fault == FaultVerdict {
+	if p.fault == FaultVerdict || w.Tier == wire.TierGateway {
 		t.Channel, t.Chunk, t.StartUS = "content", int64(len(ps)-1), w.Chunks.T[len(w.Chunks.T)-1]
 		t.SlackChunks = int64(len(ps))
 		tell(t)
 		return
 	}
 	first := j.batchOf(p.loopToken)
+	if first >= len(ps) {
+		return
+	}
 	t.Chunk, t.StartUS = int64(first), ps[first].at
 	t.StartChar, t.PeriodChars, t.Match = p.loop.start, p.loop.period, p.loop.match
 	looped := p.charsUntil(j.next, p.loopChannel) - p.loop.start
@@ -171,3 +183,18 @@ func (s *Simulator) judgeLoop(j *job, w *wire.Stream, ps []point, base Truth, te
 func eventName(e *engine, st span) string { return e.deployment + "@" + itoa(st.from) }
 
 func itoa(v int64) string { return strconv.FormatInt(v, 10) }
+
+// judgeVersions tells of targets whose second version has another texture; streams of each are enough for a test.
+func (s *Simulator) judgeVersions() {
+	for _, e := range s.engines {
+		const enough = 30
+		next := e.version + "-next"
+		if e.newAt == 0 || !e.retextured || s.versions[versionOf{e.deployment, e.version}] < enough || s.versions[versionOf{e.deployment, next}] < enough {
+			continue
+		}
+		s.tell(Truth{
+			Kind: "texture_shift", Tier: string(wire.TierServer), Chunk: -1, Cause: string(FaultNewVersion), Deployment: e.deployment, Version: next, At: e.newAt,
+		})
+		e.newAt = 0 // told once
+	}
+}

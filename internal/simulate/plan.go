@@ -3,6 +3,7 @@ package simulate
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sort"
 
 	"github.com/fermata-io/fermata/internal/wire"
@@ -45,8 +46,15 @@ type plan struct {
 	loopToken   int // first token of the first copy
 	loopChannel wire.Kind
 
-	jobs    []*job
-	pending int
+	page      *session
+	way       journey
+	hasPage   bool
+	gateways  bool // a gateway tells of it
+	relays    bool // and tells its own stream
+	jobs      []*job
+	pending   int
+	prefilled int64 // true instant of the served attempt's first sign of life
+	keeps     bool  // the gateway keeps the leg to the engine when the user left
 }
 
 func (p *plan) everyAt(token int) int {
@@ -91,7 +99,46 @@ func (s *Simulator) newPlan(n int, submit int64) *plan {
 	}
 	p.write()
 	p.disturb()
+	s.seat(p)
+	p.depart()
 	return p
+}
+
+// ofPage are the faults that only a page shows.
+var ofPage = []Fault{
+	FaultBufferSize, FaultBufferTime, FaultBufferEnd, FaultNetwork, FaultRender, FaultTyping, FaultHidden, FaultAbort, FaultWaste, FaultIdleDrop,
+	FaultBroken, FaultRetraction, FaultClock, FaultLostBeacon, FaultJitter,
+}
+
+// seat gives a request its page, and says who tells of it.
+func (s *Simulator) seat(p *plan) {
+	r := p.r
+	i := r.IntN(max(1, s.cfg.Requests/6))
+	if p.fault == FaultClock {
+		i = -1 - p.n // a machine of its own
+	}
+	if s.sessions[i] == nil {
+		s.sessions[i] = s.newSession(i)
+		if p.fault == FaultClock {
+			s.sessions[i].sleptUS = int64(logUniform(r, 12e6, 30_000e6))
+		}
+	}
+	p.page = s.sessions[i]
+	p.gateways, p.relays = r.IntN(5) < 3, r.IntN(3) == 0
+	p.hasPage = r.IntN(5) < 4 || slices.Contains(ofPage, p.fault)
+	p.keeps = p.fault == FaultWaste && r.IntN(2) == 0
+	switch p.fault {
+	case FaultQueue, FaultRetry, FaultHedge:
+		p.gateways = true
+	case FaultWaste:
+		p.gateways = p.gateways || p.keeps
+	case FaultReusedID:
+		p.hasPage, p.gateways = false, false
+	}
+	if s.cfg.ServerOnly {
+		p.hasPage, p.gateways = false, false
+	}
+	p.relays = p.relays && p.gateways
 }
 
 // write makes the answer's tokens.
@@ -172,6 +219,8 @@ func (p *plan) disturb() {
 		if r.IntN(2) == 0 {
 			p.dieError = "upstream_reset"
 		}
+	case FaultIdleDrop:
+		hold(10+r.IntN(max(1, n-20)), 61+40*r.Float64())
 	case FaultAbort, FaultWaste:
 		p.leaveAt = 5 + r.IntN(max(1, n/2))
 		p.leaveAfter = 100_000 + r.Int64N(400_000)

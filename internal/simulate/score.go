@@ -30,7 +30,7 @@ type Found struct {
 
 // Disagreement is a truth that was not found, or a finding that is not true.
 type Disagreement struct {
-	What      string `json:"what"` // missed, false, misplaced
+	What      string `json:"what"` // missed, false, misplaced, attribution
 	RequestID string `json:"request_id"`
 	Kind      string `json:"kind"`
 	Tier      string `json:"tier"`
@@ -64,7 +64,7 @@ type Score struct {
 
 // Compare scores findings against truths. A finding is right when a truth of its request, kind and tier has its place: truths and
 // findings are paired one to one, the nearest chunks first. Findings of other requests than those that begin with prefix, and of
-// targets that no truth names, are left out.
+// targets of other traffic, are left out.
 func Compare(truths []Truth, found []Found, prefix string) *Score {
 	type slot struct{ request, kind, tier string }
 	open := map[slot][]*Truth{}
@@ -86,14 +86,16 @@ func Compare(truths []Truth, found []Found, prefix string) *Score {
 	byslot := map[slot][]*Found{}
 	for i := range found {
 		f := &found[i]
-		name := f.RequestID
-		if name == "" {
-			name = f.Target.Deployment
-		}
-		if !strings.HasPrefix(f.RequestID, prefix) && (f.RequestID != "" || !strings.HasPrefix(name, "sim-")) {
+		k := slot{f.RequestID, f.Kind, f.Tier}
+		switch {
+		case f.RequestID == "":
+			k.request = f.Target.Deployment
+			if !strings.HasSuffix(k.request, "-"+targetSuffix(prefix)) || len(byslot[k]) > 0 {
+				continue // each quality of a target is a finding of its own; one is enough
+			}
+		case !strings.HasPrefix(f.RequestID, prefix):
 			continue
 		}
-		k := slot{name, f.Kind, f.Tier}
 		byslot[k] = append(byslot[k], f)
 		count(f.Kind).Findings++
 	}
@@ -134,6 +136,8 @@ func Compare(truths []Truth, found []Found, prefix string) *Score {
 				c.Judged++
 				if t.Attribution == f.Attribution {
 					c.Attributed++
+				} else {
+					s.disagree("attribution", t.RequestID, k.kind, k.tier, chunkOf(f), t.Cause, fmt.Sprintf("%s, truly %s", f.Attribution, t.Attribution))
 				}
 			}
 		}

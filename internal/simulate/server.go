@@ -11,9 +11,9 @@ func (s *Simulator) serverStream(j *job) *wire.Stream {
 		RequestID: p.id, Tenant: s.cfg.Tenant, Tier: wire.TierServer, Attempt: j.attempt, Emitter: "sim-engine", Final: true,
 		Target: j.target(), Route: p.route, App: p.app, Region: p.region, QueryType: p.queryType,
 		PromptTokens: wire.Some(int64(p.prompt)), OutputTokens: wire.Some(int64(j.next)),
-		BatchSize: wire.Some(int64(j.batchSize)), StartedAt: j.arrived - p.pauses[0] + e.clockUS,
+		BatchSize: wire.Some(int64(j.batchSize)), StartedAt: j.start + e.clockUS,
 	}
-	start := j.arrived - p.pauses[0]
+	start := j.start
 	w.QueueUS = wire.Some(j.admitted - start)
 	if j.prefilled > 0 {
 		w.PrefillUS = wire.Some(j.prefilled - j.admitted)
@@ -44,7 +44,7 @@ func (s *Simulator) serverStream(j *job) *wire.Stream {
 			text += t.text
 		}
 		// A long silence is bridged by keep-alives.
-		for last+15_000_000 < b.at {
+		for last+15_000_000 < b.at && p.fault != FaultIdleDrop {
 			last += 15_000_000
 			add(last, wire.KindKeepalive, 0, 0, "")
 		}

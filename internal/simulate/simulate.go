@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"github.com/fermata-io/fermata/internal/wire"
 )
@@ -19,12 +20,10 @@ type Record struct {
 	Client  *wire.Client
 }
 
-// GatewayJSON is the gateway's record, with its own view of the stream when it has one.
-func (r *Record) GatewayJSON() []byte { return wire.AppendGatewayJSON(nil, r.Gateway) }
-
 // Simulator makes the traffic of one configuration, once.
 type Simulator struct {
 	cfg     Config
+	prefix  string
 	start   int64
 	end     int64 // of arrivals
 	engines []*engine
@@ -37,22 +36,39 @@ type Simulator struct {
 	// Records and chunks made so far, and requests that are complete.
 	Records, Chunks, Done int
 
-	truths []Truth
+	sessions map[int]*session
+	versions map[versionOf]int // streams
+	truths   []Truth
 }
+
+// versionOf is a version of a deployment.
+type versionOf struct{ deployment, version string }
 
 // New makes a Simulator; cfg must be valid.
 func New(cfg Config) *Simulator {
-	s := &Simulator{cfg: cfg, start: cfg.Start.UnixMicro(), r: rand.New(rand.NewPCG(cfg.Seed, 0xa11))} //nolint:gosec // traffic, no secret
+	s := &Simulator{
+		cfg: cfg, prefix: cfg.Prefix(), start: cfg.Start.UnixMicro(), r: rand.New(rand.NewPCG(cfg.Seed, 0xa11)), //nolint:gosec // traffic, no secret
+		sessions: map[int]*session{}, versions: map[versionOf]int{},
+	}
 	s.end = math.MaxInt64
 	if cfg.Duration > 0 {
 		s.end = s.start + cfg.Duration.Microseconds()
 	}
 	for i, m := range models() {
+		if cfg.Shares[FaultNewVersion] > 0 { // targets of their own: what they ran before is not compared
+			m.deployment += "-" + targetSuffix(s.prefix)
+		}
 		s.engines = append(s.engines, s.newEngine(i, m))
 	}
 	s.nextAt = s.start
 	s.arrive()
 	return s
+}
+
+// targetSuffix is what the deployments of traffic with new versions end with, from the prefix of its requests.
+func targetSuffix(prefix string) string {
+	parts := strings.Split(strings.TrimSuffix(prefix, "-"), "-")
+	return parts[len(parts)-1]
 }
 
 func (s *Simulator) newEngine(i int, m model) *engine {
@@ -63,6 +79,7 @@ func (s *Simulator) newEngine(i int, m model) *engine {
 	}
 	if r.Float64() < s.cfg.Shares[FaultNewVersion] || s.cfg.Shares[FaultNewVersion] > 0 && i == 0 {
 		e.newAt = s.start + s.cfg.Expected().Microseconds()/2
+		e.retextured = i%2 == 0
 	}
 	const minute = 60_000_000
 	for at := s.start; at < s.start+s.cfg.Expected().Microseconds()+minute; at += minute {
@@ -78,7 +95,7 @@ func (s *Simulator) newEngine(i int, m model) *engine {
 	return e
 }
 
-func (s *Simulator) id(n int) string { return fmt.Sprintf("%s%d", s.cfg.Prefix(), n) }
+func (s *Simulator) id(n int) string { return fmt.Sprintf("%s%d", s.prefix, n) }
 
 // arrive draws when the next request comes.
 func (s *Simulator) arrive() {
@@ -99,6 +116,7 @@ func (s *Simulator) Next() (rec Record, ok bool) {
 			return heap.Pop(&s.heap).(queued).rec, true //nolint:forcetypeassert // the heap holds nothing else
 		}
 		if low == math.MaxInt64 {
+			s.judgeVersions()
 			return Record{}, false
 		}
 		s.advance()
@@ -127,29 +145,6 @@ func (s *Simulator) advance() {
 		if j.p.pending == 0 {
 			s.finish(j.p)
 		}
-	}
-}
-
-// route hands a request to the engines.
-func (s *Simulator) route(p *plan) {
-	e := s.engines[p.r.IntN(len(s.engines))]
-	if p.loop != nil && p.loopChannel == wire.KindReasoning {
-		e = s.engines[len(s.engines)-1]
-	}
-	j := &job{p: p, attempt: 1, served: true, arrived: p.submit + 5_000 + p.r.Int64N(60_000) + p.pauses[0]}
-	p.jobs = append(p.jobs, j)
-	p.pending = len(p.jobs)
-	e.add(j)
-}
-
-// finish makes the records and truths of a request.
-func (s *Simulator) finish(p *plan) {
-	s.open = slices.DeleteFunc(s.open, func(o *plan) bool { return o == p })
-	s.Done++
-	for _, j := range p.jobs {
-		w := s.serverStream(j)
-		s.push(j.ended, Record{Stream: w})
-		s.judgeServer(j, w)
 	}
 }
 

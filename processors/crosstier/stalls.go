@@ -23,7 +23,7 @@ func (v *view) clientStalls() {
 			continue
 		}
 		att, ev := v.attribute(&f)
-		if att == byEngine || att == byGateway && v.gatewayTells(f.Kind) {
+		if att == byEngine || att == byGateway && v.tells(wire.TierGateway, f.Kind) {
 			continue // that tier's own finding tells it
 		}
 		w := wire.Finding{
@@ -34,9 +34,9 @@ func (v *view) clientStalls() {
 	}
 }
 
-// gatewayTells reports that the gateway's own stream has a finding of this kind.
-func (v *view) gatewayTells(kind wire.FindingKind) bool {
-	return slices.ContainsFunc(v.r.Found, func(f wire.Finding) bool { return f.Tier == wire.TierGateway && f.Kind == kind })
+// tells reports that a tier's own stream has a finding of this kind.
+func (v *view) tells(tier wire.Tier, kind wire.FindingKind) bool {
+	return slices.ContainsFunc(v.r.Found, func(f wire.Finding) bool { return f.Tier == tier && f.Kind == kind })
 }
 
 func (v *view) channelOf(chunk int64) string {
@@ -241,6 +241,8 @@ func (v *view) brokenBy() string {
 		return byUnknown
 	case s.ErrorType != "" && !UserAbort(s.ErrorType), s.Status >= 400:
 		return byEngine
+	case v.tells(wire.TierServer, wire.FindingDeadStream) && v.clientNotBefore(endOf(s, &v.server)) <= v.end.at+secondUS:
+		return byEngine // it stopped first, without a word
 	default:
 		return byNetwork
 	}

@@ -74,7 +74,11 @@ made again from the options the traffic was made with.`,
 			if err != nil {
 				return err
 			}
-			return o.check.run(ctx, cmd.OutOrStdout(), o.where, &cfg, truths)
+			sub, err := of(truths, &cfg, file)
+			if err != nil {
+				return err
+			}
+			return o.check.run(ctx, cmd.OutOrStdout(), o.where, sub, truths)
 		},
 	}
 	o.traffic.flags(cmd)
@@ -84,7 +88,7 @@ made again from the options the traffic was made with.`,
 	return cli.Strict(cmd)
 }
 
-// truth reads a file, or makes the traffic again. A file says itself which traffic it is of.
+// truth reads a file, or makes the traffic again.
 func truth(ctx context.Context, file string, cfg *simulate.Config) ([]simulate.Truth, error) {
 	if file == "" {
 		sim := simulate.New(*cfg)
@@ -106,19 +110,32 @@ func truth(ctx context.Context, file string, cfg *simulate.Config) ([]simulate.T
 		}
 		out = append(out, t)
 	}
-	for _, t := range out {
-		if i := strings.LastIndexByte(t.RequestID, '-'); i > 0 {
-			if err := cfg.FromPrefix(t.RequestID[:i+1]); err != nil {
-				return nil, fmt.Errorf("--truth: %w", err)
-			}
-			break
-		}
-	}
 	return out, nil
 }
 
+// subject is the traffic that is scored.
+type subject struct {
+	tenant, prefix string
+	since          time.Time
+}
+
+// of finds out of which traffic truths are: a file says so itself.
+func of(truths []simulate.Truth, cfg *simulate.Config, file string) (subject, error) {
+	sub := subject{cfg.Tenant, cfg.Prefix(), cfg.Start}
+	if file == "" {
+		return sub, nil
+	}
+	for _, t := range truths {
+		if i := strings.LastIndexByte(t.RequestID, '-'); i > 0 {
+			sub.prefix, sub.since = t.RequestID[:i+1], time.UnixMicro(truths[0].At)
+			return sub, nil
+		}
+	}
+	return sub, fmt.Errorf("--truth: %s names no request; give the options the traffic was made with instead", file)
+}
+
 // run reads the findings until they no longer change, compares and reports.
-func (c *scoring) run(ctx context.Context, out io.Writer, where client.Where, cfg *simulate.Config, truths []simulate.Truth) error {
+func (c *scoring) run(ctx context.Context, out io.Writer, where client.Where, sub subject, truths []simulate.Truth) error {
 	api, err := where.Open()
 	if err != nil {
 		return err
@@ -126,14 +143,14 @@ func (c *scoring) run(ctx context.Context, out io.Writer, where client.Where, cf
 	defer api.Close()
 	var score *simulate.Score
 	until := time.Now().Add(c.wait)
-	const calm = 3 // looks, a second apart, without a change
+	const calm = 5 // looks, a second apart, without a change: what several tiers show is derived a little later
 	same, last := 0, ""
 	for {
-		found, err := read(ctx, api, cfg)
+		found, err := read(ctx, api, sub)
 		if err != nil {
 			return err
 		}
-		score = simulate.Compare(truths, found, cfg.Prefix()).Only(c.kinds)
+		score = simulate.Compare(truths, found, sub.prefix).Only(c.kinds)
 		b, err := json.Marshal(score)
 		if err != nil {
 			return err
@@ -143,7 +160,7 @@ func (c *scoring) run(ctx context.Context, out io.Writer, where client.Where, cf
 		} else {
 			same, last = 0, string(b)
 		}
-		if len(score.Disagreements) == 0 && same > 0 || same >= calm && len(found) > 0 || time.Now().After(until) {
+		if same >= calm || time.Now().After(until) {
 			break
 		}
 		t := time.NewTimer(time.Second)
@@ -161,12 +178,12 @@ func (c *scoring) run(ctx context.Context, out io.Writer, where client.Where, cf
 }
 
 // read pages through all findings of the traffic's time.
-func read(ctx context.Context, api *client.API, cfg *simulate.Config) ([]simulate.Found, error) {
+func read(ctx context.Context, api *client.API, sub subject) ([]simulate.Found, error) {
 	var out []simulate.Found
 	cursor := ""
 	for {
 		b, err := api.Findings(ctx, url.Values{
-			"tenant": {cfg.Tenant}, "limit": {"1000"}, "cursor": {cursor}, "since": {cfg.Start.Add(-24 * time.Hour).UTC().Format(time.RFC3339)},
+			"tenant": {sub.tenant}, "limit": {"1000"}, "cursor": {cursor}, "since": {sub.since.Add(-24 * time.Hour).UTC().Format(time.RFC3339)},
 		})
 		if err != nil {
 			return nil, err

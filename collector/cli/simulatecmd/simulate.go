@@ -151,7 +151,7 @@ func (o *options) run(ctx context.Context, out, errOut io.Writer) error {
 	if !o.score {
 		return nil
 	}
-	return o.check.run(ctx, out, o.where, &cfg, sim.Truths())
+	return o.check.run(ctx, out, o.where, subject{cfg.Tenant, cfg.Prefix(), cfg.Start}, sim.Truths())
 }
 
 // again is the options that make the same traffic again.
@@ -181,7 +181,7 @@ func item(rec *simulate.Record) sender.Item {
 	case rec.Stream != nil:
 		return sender.Item{Path: "/v1/chunks", ID: rec.Stream.RequestID, Body: wire.AppendStreamJSON(nil, rec.Stream), N: 1}
 	case rec.Gateway != nil:
-		return sender.Item{Path: "/v1/gateway", ID: rec.Gateway.RequestID, Body: rec.GatewayJSON(), N: 1}
+		return sender.Item{Path: "/v1/gateway", ID: rec.Gateway.RequestID, Body: wire.AppendGatewayJSON(nil, rec.Gateway), N: 1}
 	default:
 		return sender.Item{Path: "/v1/rum", ID: rec.Client.RequestID, Body: wire.AppendClientJSON(nil, rec.Client), N: 1}
 	}
