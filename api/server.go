@@ -98,7 +98,7 @@ func (s *Server) router() *gin.Engine {
 	e.ContextWithFallback = true // handlers get gin's context as context.Context
 	e.RedirectTrailingSlash = false
 	_ = e.SetTrustedProxies(nil) // no error is possible for none
-	e.Use(s.metrics.observe, s.recover, headers, known, s.deadline)
+	e.Use(s.metrics.observe, s.recover, headers, forTerminals, known, s.deadline)
 	strict := NewStrictHandlerWithOptions(s, nil, StrictGinServerOptions{
 		RequestErrorHandlerFunc:  func(c *gin.Context, err error) { write(c, badRequest("request", err.Error())) },
 		HandlerErrorFunc:         s.failed,

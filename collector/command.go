@@ -22,7 +22,7 @@ func Main(args []string) int {
 	root.SetArgs(args)
 	err := root.ExecuteContext(context.Background())
 	if err != nil {
-		_, _ = fmt.Fprintln(os.Stderr, "fermata:", err)
+		_, _ = fmt.Fprintln(os.Stderr, "fermata:", cli.Message(err))
 	}
 	return cli.ExitCode(err)
 }

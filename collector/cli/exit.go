@@ -5,6 +5,8 @@ package cli
 
 import (
 	"errors"
+	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 )
@@ -48,6 +50,16 @@ func ExitCode(err error) int {
 		return c.code
 	}
 	return CodeFailed
+}
+
+// Message is err for a terminal: what others wrote into it (an id, a file's name, a server's answer) can't move the cursor.
+func Message(err error) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, err.Error())
 }
 
 // Strict makes wrong flags and arguments of cmd usage errors and keeps cobra from printing usage after a failure.
