@@ -17,6 +17,7 @@ import (
 	"github.com/fermata-io/fermata/api/apiextension"
 	"github.com/fermata-io/fermata/collector/ingestextension"
 	"github.com/fermata-io/fermata/feedback/joiner"
+	"github.com/fermata-io/fermata/feedback/rollup"
 	"github.com/fermata-io/fermata/processors/groupcommitprocessor"
 	"github.com/fermata-io/fermata/processors/streamprocessor"
 	"github.com/fermata-io/fermata/receivers/chunkreceiver"
@@ -33,6 +34,7 @@ func components(addrs *addresses) (otelcol.Factories, error) {
 		addrs.extension(apiextension.NewFactory(pages(addrs))),
 		addrs.extension(ingestextension.NewFactory()),
 		joiner.NewFactory(),
+		rollup.NewFactory(),
 		filestorage.NewFactory(),
 	); err != nil {
 		return f, err

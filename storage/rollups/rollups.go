@@ -30,11 +30,10 @@ const (
 // the work twice.
 type Store struct {
 	conn driver.Conn
-	now  func() time.Time
 }
 
 // New returns a Store that works through conn, whose default database holds the tables.
-func New(conn driver.Conn) *Store { return &Store{conn: conn, now: time.Now} }
+func New(conn driver.Conn) *Store { return &Store{conn: conn} }
 
 func limited(ctx context.Context, name string, readonly int) context.Context {
 	return clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{
@@ -52,8 +51,17 @@ type minute struct {
 	at     time.Time
 }
 
-// Refresh computes anew every minute that got a record at or after since and has not been computed after that,
-// and returns how many minutes those were. Calling it again without new records does nothing but compute the
+// Now returns the time on the database's clock, which arrivals are stamped with.
+func (s *Store) Now(ctx context.Context) (time.Time, error) {
+	var now time.Time
+	if err := s.conn.QueryRow(limited(ctx, "rollup_now", 2), "SELECT now64(6, 'UTC')").Scan(&now); err != nil {
+		return now, fmt.Errorf("ask for the database's time: %w", err)
+	}
+	return now, nil
+}
+
+// Refresh computes anew every minute that got a record at or after since, on the database's clock, and has not been computed
+// after that, and returns how many minutes those were. Calling it again without new records does nothing but compute the
 // minutes of the current second again.
 func (s *Store) Refresh(ctx context.Context, since time.Time) (int, error) {
 	done := map[minute]bool{}
@@ -107,14 +115,18 @@ func (s *Store) dirty(ctx context.Context, since time.Time) ([]minute, error) {
 
 // compute replaces minutes, which ascend.
 func (s *Store) compute(ctx context.Context, ms []minute) error {
+	generation, err := s.Now(ctx)
+	if err != nil {
+		return err
+	}
 	tenants, minutes := make([]string, len(ms)), make([]uint32, len(ms))
 	for i, m := range ms {
 		tenants[i], minutes[i] = m.tenant, uint32(m.at.Unix()) //nolint:gosec // until 2106
 	}
-	err := s.conn.Exec(limited(ctx, "rollup_icl", 0), iclRefreshSQL,
+	err = s.conn.Exec(limited(ctx, "rollup_icl", 0), iclRefreshSQL,
 		clickhouse.Named("first", ms[0].at.Format(microForm)), clickhouse.Named("last", ms[len(ms)-1].at.Format(microForm)),
 		clickhouse.Named("tenants", tenants), clickhouse.Named("minutes", minutes),
-		clickhouse.Named("generation", s.now().UTC().Format(microForm)))
+		clickhouse.Named("generation", generation.UTC().Format(microForm)))
 	if err != nil {
 		return fmt.Errorf("compute minutes: %w", err)
 	}

@@ -18,6 +18,7 @@ import (
 // DB is a migrated database for one test.
 type DB struct {
 	Conn driver.Conn
+	DSN  string
 	Opts *clickhouse.Options
 	ins  *ch.Client
 }
@@ -36,7 +37,7 @@ func New(t testing.TB) *DB {
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = ins.Close() })
-	return &DB{Conn: e.Open(t, name), Opts: opts, ins: ins}
+	return &DB{Conn: e.Open(t, name), DSN: e.DSN(name), Opts: opts, ins: ins}
 }
 
 // Fataler is what both testing.TB and rapid.T can do.

@@ -1,0 +1,124 @@
+package rollup
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/otel/metric"
+	"go.uber.org/zap"
+
+	"github.com/fermata-io/fermata/storage/clickhouse"
+	"github.com/fermata-io/fermata/storage/rollups"
+)
+
+// Extension computes rollups in the background.
+type Extension struct {
+	cfg      *Config
+	log      *zap.Logger
+	minutes  metric.Int64Counter
+	failures metric.Int64Counter
+	took     metric.Float64Histogram
+
+	mu   sync.Mutex
+	stop context.CancelFunc
+	done chan struct{}
+}
+
+func newExtension(set component.TelemetrySettings, cfg *Config) (*Extension, error) {
+	m := set.MeterProvider.Meter("github.com/fermata-io/fermata/feedback/rollup")
+	e := &Extension{cfg: cfg, log: set.Logger}
+	var errs [3]error
+	e.minutes, errs[0] = m.Int64Counter("fermata_rollups_minutes", metric.WithUnit("{minute}"), metric.WithDescription("Minutes that were computed anew"))
+	e.failures, errs[1] = m.Int64Counter("fermata_rollups_failures", metric.WithUnit("{look}"), metric.WithDescription("Looks for new records that failed and were tried again"))
+	e.took, errs[2] = m.Float64Histogram("fermata_rollups_look_duration", metric.WithUnit("s"), metric.WithDescription("Time of one look for new records, computing included"))
+	return e, errors.Join(errs[:]...)
+}
+
+// Start begins to look for minutes to compute. ClickHouse may still be away.
+func (e *Extension) Start(ctx context.Context, _ component.Host) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	conn, err := clickhouse.Open(e.cfg.ClickHouse)
+	if err != nil {
+		return err
+	}
+	run, stop := context.WithCancel(context.WithoutCancel(ctx))
+	e.stop, e.done = stop, make(chan struct{})
+	go func() {
+		defer close(e.done)
+		e.run(run, rollups.New(conn))
+		if err := conn.Close(); err != nil {
+			e.log.Warn("connections could not be closed", zap.Error(err))
+		}
+	}()
+	return nil
+}
+
+// Shutdown ends the work; what is not computed yet is found again at the next start.
+func (e *Extension) Shutdown(ctx context.Context) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.stop == nil {
+		return nil
+	}
+	e.stop()
+	e.stop = nil
+	select {
+	case <-e.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+const (
+	complainEvery = time.Minute // bounds how often the same trouble is told
+	share         = 20          // computing takes at most one part of so many of the time
+)
+
+func (e *Extension) run(ctx context.Context, store *rollups.Store) {
+	var since, told time.Time // since on the database's clock
+	for {
+		began := time.Now()
+		err := e.look(ctx, store, &since)
+		took := time.Since(began)
+		if ctx.Err() != nil {
+			return
+		}
+		e.took.Record(ctx, took.Seconds())
+		if err != nil {
+			e.failures.Add(ctx, 1)
+			if time.Since(told) > complainEvery {
+				told = time.Now()
+				e.log.Warn("rollups could not be computed; they are tried again", zap.Error(err))
+			}
+		}
+		pause := time.NewTimer(max(e.cfg.Interval, (share-1)*took))
+		select {
+		case <-ctx.Done():
+			pause.Stop()
+			return
+		case <-pause.C:
+		}
+	}
+}
+
+// look computes the minutes that got records since the last look.
+func (e *Extension) look(ctx context.Context, store *rollups.Store, since *time.Time) error {
+	now, err := store.Now(ctx)
+	if err != nil {
+		return err
+	}
+	if since.IsZero() {
+		*since = now.Add(-e.cfg.CatchUp)
+	}
+	n, err := store.Refresh(ctx, *since)
+	e.minutes.Add(ctx, int64(n))
+	if err == nil {
+		*since = now.Add(-e.cfg.Overlap)
+	}
+	return err
+}
