@@ -35,7 +35,9 @@ func fill(v reflect.Value) {
 		fill(v.Elem())
 	case reflect.Struct:
 		for i := range v.NumField() {
-			fill(v.Field(i))
+			if v.Type().Field(i).IsExported() {
+				fill(v.Field(i))
+			}
 		}
 	case reflect.Slice:
 		if v.Type() == reflect.TypeFor[json.RawMessage]() {
@@ -70,6 +72,7 @@ func bare() *requests.Request {
 		Client: &requests.Client{
 			State: requests.StateRunning, Visibility: []requests.Visibility{}, LongFrames: []requests.LongFrame{}, Retractions: []requests.Retraction{},
 		},
+		Perceived: requests.Perceived{Parts: []requests.GapPart{}},
 		Conflicts: []requests.Conflict{}, Findings: []json.RawMessage{},
 	}
 }

@@ -26,6 +26,9 @@ func (w *worker) join(ctx context.Context, batch []name, now int64) error {
 	if err != nil {
 		return err
 	}
+	if err := w.writeClocks(ctx, tenant, reqs, now); err != nil {
+		return err
+	}
 	if err := w.findings(ctx, tenant, reqs); err != nil {
 		return err
 	}

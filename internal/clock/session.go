@@ -130,6 +130,15 @@ func (s *Session) between(was, is *piece) Break {
 	return b
 }
 
+// Next is the id of the request that began after one, empty where there is none.
+func (s *Session) Next(id string) string {
+	i := slices.IndexFunc(s.all, func(o Observation) bool { return o.ID == id })
+	if i < 0 || i+1 == len(s.all) {
+		return ""
+	}
+	return s.all[i+1].ID
+}
+
 // At returns θ at an instant near a request of the session, by all requests that no break separates from it; ok is
 // false where they don't bound it. A stray has its own bounds alone.
 func (s *Session) At(id string, x int64) (Estimate, bool) {

@@ -84,6 +84,9 @@ func TestABrokenRequestCountsForNothing(t *testing.T) {
 	require.True(t, ok)
 	_, ok = s.At("nobody", all[2].Start)
 	require.False(t, ok)
+	require.Equal(t, "r02", s.Next("r00"))
+	require.Empty(t, s.Next("r02"))
+	require.Empty(t, s.Next("nobody"))
 }
 
 // A simulated session without a step has no break, the truth lies within at each request's start, and neither order nor

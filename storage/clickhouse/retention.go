@@ -68,6 +68,7 @@ var retainedTables = []retained{
 	}},
 	{"aliases", "seen_at", keepRequests, nil},
 	{"requests", "started_at", keepRequests, nil},
+	{"session_clocks", "started_at", keepRequests, nil},
 	{"findings", "at", keepFindings, nil},
 }
 

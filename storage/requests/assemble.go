@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/fermata-io/fermata/internal/wire"
+	"github.com/fermata-io/fermata/storage/clocks"
 )
 
 // Records are the deliveries that belong to one request, in any order and any number.
@@ -13,6 +14,9 @@ type Records struct {
 	Streams  []wire.Stream
 	Gateways []wire.Gateway
 	Clients  []wire.Client
+	// Session is what other requests of the page's session say of its clock, one row for each request and process. It may
+	// hold more than belongs to it; rows of the request itself are not looked at.
+	Session []clocks.Row
 }
 
 // Empty reports whether there is no record.
@@ -28,6 +32,8 @@ func Assemble(tenant, id string, rec Records) *Request {
 	a.mergeStreams(dedupeStreams(rec.Streams))
 	a.client = mergeClients(dedupeClients(rec.Clients), &a.conflicts)
 	a.findGatewayConflicts()
+	a.session = rec.Session
+	a.alignClocks(tenant, &rec)
 
 	r := &Request{
 		RequestID: id, Tenant: tenant, Aliases: a.aliases(rec), QueryType: "other",
@@ -60,7 +66,12 @@ func Assemble(tenant, id string, rec Records) *Request {
 	r.App = text(first(page.app, gw.app, server.app))
 	r.Route, r.Region = text(first(gw.route, server.route)), text(first(server.region, gw.region))
 	r.Perceived = perceived(a.client, served)
+	r.Perceived.Parts = a.gapParts(&r.Perceived)
 	r.Clock = a.clock()
+	if r.Gateway != nil {
+		r.Gateway.Clock = a.gatewayClock()
+	}
+	r.clockRows, r.clockNeighbours = a.clockRows(), a.clockNeighbours()
 	r.Conflicts = a.sortedConflicts()
 	return r
 }
@@ -75,6 +86,9 @@ type assembly struct {
 
 	served       uint32
 	servedStream *merged // server tier
+
+	session                 []clocks.Row
+	pageServer, pageGateway *otherClock // nil where the page's clock can't be compared
 }
 
 // mergeStreams groups segments into streams, gives records under other ids their attempt, and orders them.

@@ -195,7 +195,7 @@ func TestAbsentIsNull(t *testing.T) {
 		require.Contains(t, doc, key)
 		require.Nil(t, doc[key], key)
 	}
-	require.Equal(t, map[string]any{"ttft_us": nil, "gap_us": nil}, doc["perceived"])
+	require.Equal(t, map[string]any{"ttft_us": nil, "gap_us": nil, "parts": []any{}}, doc["perceived"])
 	for _, key := range []string{"findings", "conflicts", "aliases"} {
 		require.Equal(t, []any{}, doc[key], key)
 	}

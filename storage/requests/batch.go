@@ -1,6 +1,11 @@
 package requests
 
-import "context"
+import (
+	"context"
+	"slices"
+
+	"github.com/fermata-io/fermata/storage/clocks"
+)
 
 // Requests returns several requests of a tenant by their ids; those of which nothing is known are left out. It asks as
 // often as Request does for one. ids are distinct and together have no more records than ReadLimits allow; names of
@@ -45,7 +50,12 @@ func (s *Store) Requests(ctx context.Context, tenant string, ids []string) ([]*R
 			own[id] = r
 		}
 	}
+	session, err := s.sessionsOf(ctx, tenant, rec.Clients)
+	if err != nil {
+		return nil, err
+	}
 	var out []*Request
+	records := make(map[string]Records, len(ids))
 	for _, id := range ids {
 		r := own[id]
 		if r == nil || r.Empty() {
@@ -58,6 +68,25 @@ func (s *Store) Requests(ctx context.Context, tenant string, ids []string) ([]*R
 			}
 		}
 		out = append(out, Assemble(tenant, id, all))
+		records[id] = all
+	}
+	// What these requests say of their pages' clocks counts for each other too.
+	for _, r := range out {
+		session = append(session, r.clockRows...)
+	}
+	of := map[page][]clocks.Row{}
+	for _, row := range latest(session) {
+		p := page{row.SessionID, int64(row.TimeOrigin)} //nolint:gosec // was an int64
+		of[p] = append(of[p], row)
+	}
+	for i, r := range out {
+		all := records[r.RequestID]
+		for p := range pagesOf(all.Clients) {
+			all.Session = append(all.Session, of[p]...)
+		}
+		if slices.ContainsFunc(all.Session, func(row clocks.Row) bool { return row.RequestID != r.RequestID || row.Stored }) {
+			out[i] = Assemble(tenant, r.RequestID, all)
+		}
 	}
 	return out, nil
 }

@@ -5,7 +5,7 @@ import "context"
 // Statements returns the text of every query by name.
 func Statements() map[string]string {
 	out := map[string]string{}
-	for _, q := range []query{streamsByID, gatewaysByID, clientsByID, aliasesByName, statisticsSettings, listRequests} {
+	for _, q := range []query{streamsByID, gatewaysByID, clientsByID, aliasesByName, statisticsSettings, sessionClocks, sessionsClocks, listRequests} {
 		out[q.name] = q.sql
 	}
 	return out

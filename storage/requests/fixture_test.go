@@ -152,7 +152,7 @@ func gatewayRecord(t *rapid.T, id string, attempts uint32, received int64, model
 func clientSegments(t *rapid.T, id string, submitAt int64) []wire.Client {
 	origin := submitAt - 5*sec
 	c := wire.Client{
-		RequestID: id, Tenant: "default", SessionID: "s1", TimeOrigin: origin, ReceivedAt: submitAt + 8*sec, Final: true,
+		RequestID: id, Tenant: "default", SessionID: "s-" + id, TimeOrigin: origin, ReceivedAt: submitAt + 8*sec, Final: true,
 		Submit: wire.Some(5 * sec), RequestSent: wire.Some(5*sec + 2*ms), Page: "/chat", Browser: "firefox", Country: "DE",
 		App: rapid.SampledFrom([]string{"", "web"}).Draw(t, "app"),
 	}

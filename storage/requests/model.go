@@ -1,6 +1,10 @@
 package requests
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/fermata-io/fermata/storage/clocks"
+)
 
 // State says how far a stream or request is.
 type State string
@@ -33,6 +37,9 @@ type Request struct {
 	Perceived     Perceived         `json:"perceived"`
 	Conflicts     []Conflict        `json:"conflicts"`
 	Findings      []json.RawMessage `json:"findings"`
+
+	clockRows       []clocks.Row
+	clockNeighbours []string
 }
 
 // Target is who served.
@@ -193,6 +200,7 @@ type Gateway struct {
 	OutputTokens     *int64         `json:"output_tokens"`
 	Phases           GatewayPhases  `json:"phases"`
 	Reported         *Reported      `json:"reported"`
+	Clock            *Clock         `json:"clock"` // against the served attempt's server's
 }
 
 // RouteDecision says why a gateway chose a target.
@@ -302,17 +310,35 @@ type ClientClock struct {
 	WallNow    *int64 `json:"wall_now"`
 }
 
-// Clock relates the client's clock to the server's: client time = server time + offset ± uncertainty.
+// Clock relates a process's clock to the server's: its time = server time + offset ± uncertainty, at the instant when the
+// request reached the server (docs/clock.md).
 type Clock struct {
 	OffsetUS      int64  `json:"offset_us"`
 	UncertaintyUS int64  `json:"uncertainty_us"`
-	Source        string `json:"source"` // causal
+	Source        string `json:"source"` // causal or session
+	// MinUS and MaxUS are what causality alone leaves of the offset.
+	MinUS int64 `json:"min_us"`
+	MaxUS int64 `json:"max_us"`
+	// RoundTripUS is the best of the requests that it rests on, without the server's time.
+	RoundTripUS *int64 `json:"round_trip_us"`
+	// DriftPPM is by how much the clock runs faster than the server's, parts per million; null where that is not known
+	// to ± 50.
+	DriftPPM            *float64 `json:"drift_ppm"`
+	DriftUncertaintyPPM *float64 `json:"drift_uncertainty_ppm"`
+	Requests            int      `json:"requests"` // that it rests on
 }
+
+// Sources of a clock.
+const (
+	ClockCausal  = "causal"  // this request's own records
+	ClockSession = "session" // all requests of its session
+)
 
 // Perceived compares what the user felt with what the server measured; both are durations on one clock each.
 type Perceived struct {
-	TTFTUS *int64 `json:"ttft_us"` // submit event → first meaningful paint
-	GapUS  *int64 `json:"gap_us"`  // perceived − TTFT of the served attempt's server
+	TTFTUS *int64    `json:"ttft_us"` // submit event → first meaningful paint
+	GapUS  *int64    `json:"gap_us"`  // perceived − TTFT of the served attempt's server
+	Parts  []GapPart `json:"parts"`   // add up to gap_us; empty where that is not known
 }
 
 // Conflict is something that can't be true of one request; a finding is made of it.

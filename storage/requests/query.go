@@ -11,6 +11,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/fermata-io/fermata/storage/clients"
+	"github.com/fermata-io/fermata/storage/clocks"
 	"github.com/fermata-io/fermata/storage/gateways"
 	"github.com/fermata-io/fermata/storage/streams"
 )
@@ -24,6 +25,8 @@ var (
 	gatewaysByID       = statement("gateways_by_id", gateways.Table.SelectList())
 	clientsByID        = statement("clients_by_id", clients.Table.SelectList())
 	aliasesByName      = statement("aliases_by_name", "")
+	sessionClocks      = statement("session_clocks", clocks.Table.SelectList())
+	sessionsClocks     = statement("sessions_clocks", clocks.Table.SelectList())
 	statisticsSettings = statement("statistics_settings", "")
 	listRequests       = statement("list", Table.SelectList())
 )

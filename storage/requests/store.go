@@ -11,6 +11,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/fermata-io/fermata/storage/clients"
+	"github.com/fermata-io/fermata/storage/clocks"
 	"github.com/fermata-io/fermata/storage/gateways"
 	"github.com/fermata-io/fermata/storage/streams"
 )
@@ -80,9 +81,19 @@ func (s *Store) Request(ctx context.Context, tenant, id string) (*Request, error
 	if rec.Empty() {
 		return nil, ErrNotFound
 	}
-	if err := s.follow(ctx, tenant, id, &rec); err != nil {
+	var session []clocks.Row
+	pages := rec.Clients
+	err = parallel(
+		func() error { return s.follow(ctx, tenant, id, &rec) },
+		func() (err error) {
+			session, err = s.sessionOf(ctx, tenant, pages)
+			return err
+		},
+	)
+	if err != nil {
 		return nil, err
 	}
+	rec.Session = session
 	return Assemble(tenant, id, rec), nil
 }
 
