@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
@@ -43,16 +44,31 @@ func (t *table[T]) write(r *T, m pcommon.Map) {
 
 // read sets every known attribute; others are left alone, so that users can add their own.
 func (t *table[T]) read(r *T, m pcommon.Map, most int) error {
+	next := 0
 	for k, v := range m.All() {
-		i, ok := t.byKey[k]
+		i, ok := t.find(k, next)
 		if !ok {
 			continue
 		}
+		next = i + 1
 		if err := t.fields[i].set(r, v, most); err != nil {
 			return &wire.FieldError{Field: k, Reason: err.Error()}
 		}
 	}
 	return nil
+}
+
+// find returns the field of a key. Records that were written here have their attributes in the table's order, so those from
+// next on are looked at first.
+func (t *table[T]) find(key string, next int) (int, bool) {
+	const ahead = 8
+	for i := next; i < min(next+ahead, len(t.fields)); i++ {
+		if t.fields[i].key == key {
+			return i, true
+		}
+	}
+	i, ok := t.byKey[key]
+	return i, ok
 }
 
 func wantType(v pcommon.Value, want pcommon.ValueType) error {
@@ -239,22 +255,32 @@ func strs[T any](key string, at func(*T) *[]string) field[T] {
 	}
 }
 
+// scratch keeps the buffers that arrays are packed in.
+var scratch = sync.Pool{New: func() any { return new([]byte) }}
+
+// maxScratch bounds the buffers that are kept.
+const maxScratch = 64 << 10
+
 // packed is an array that travels as bytes; ints reads it from an int array, where senders may use one.
 func packed[T, E any](key string, at func(*T) *[]E, pack func([]byte, []E) []byte,
-	unpack func([]byte, int) ([]E, error), other func(pcommon.Slice) ([]E, error),
+	unpack func([]E, []byte, int) ([]E, error), other func(pcommon.Slice) ([]E, error),
 ) field[T] {
 	return field[T]{
 		key: key,
 		put: func(key string, r *T, m pcommon.Map) {
 			if l := *at(r); len(l) > 0 {
-				// Most gaps take three bytes, most sizes one.
-				m.PutEmptyBytes(key).FromRaw(pack(make([]byte, 0, 3*len(l)+8), l))
+				buf := scratch.Get().(*[]byte)
+				*buf = pack((*buf)[:0], l)
+				m.PutEmptyBytes(key).FromRaw(*buf)
+				if cap(*buf) <= maxScratch {
+					scratch.Put(buf)
+				}
 			}
 		},
 		set: func(r *T, v pcommon.Value, most int) (err error) {
 			switch {
 			case v.Type() == pcommon.ValueTypeBytes:
-				*at(r), err = unpack(v.Bytes().AsRaw(), most)
+				*at(r), err = unpack((*at(r))[:0], v.Bytes().AsRaw(), most)
 			case v.Type() == pcommon.ValueTypeSlice && other != nil:
 				if v.Slice().Len() > most {
 					return ErrTooMany

@@ -24,6 +24,7 @@ const (
 	KeyTenant    = "fermata.tenant"
 	KeyRequestID = "fermata.request_id"
 	KeyText      = "fermata.chunks.text"
+	KeyOffsets   = "fermata.chunks.dt"
 	KeySeq       = "fermata.seq"
 	KeyFinal     = "fermata.final" // written true or false; a foreign record with neither this nor KeySeq is whole
 )
@@ -350,15 +351,27 @@ func put[T any](lr plog.LogRecord, event string, at int64, t *table[T], r *T) {
 	if at > 0 && at < math.MaxInt64/1000 {
 		lr.SetTimestamp(pcommon.Timestamp(at * 1000))
 	}
-	lr.Attributes().EnsureCapacity(32)
+	lr.Attributes().EnsureCapacity(16) // of a usual record
 	t.write(r, lr.Attributes())
 }
 
 // Stream reads a record whose event name is EventStream. Arrays longer than maxChunks are refused. It does
 // not validate.
 func Stream(lr plog.LogRecord, maxChunks int) (wire.Stream, error) {
-	s := wire.Stream{Tenant: wire.DefaultTenant, Tier: wire.TierServer, Attempt: 1}
-	return s, streamTable.read(&s, lr.Attributes(), maxChunks)
+	var s wire.Stream
+	return s, ReadStream(lr, &s, maxChunks)
+}
+
+// ReadStream does what Stream does, with the room of s's arrays used again. What s held before is gone.
+func ReadStream(lr plog.LogRecord, s *wire.Stream, maxChunks int) error {
+	c := &s.Chunks
+	*s = wire.Stream{
+		Tenant: wire.DefaultTenant, Tier: wire.TierServer, Attempt: 1,
+		Chunks: wire.Chunks{
+			T: c.T[:0], Kind: c.Kind[:0], Bytes: c.Bytes[:0], Tokens: c.Tokens[:0], Choice: c.Choice[:0], Logprob: c.Logprob[:0],
+		},
+	}
+	return streamTable.read(s, lr.Attributes(), maxChunks)
 }
 
 // Gateway reads a record whose event name is EventGateway.

@@ -99,17 +99,17 @@ func TestPackedArraysRoundTrip(t *testing.T) {
 			sum += g
 			ts = append(ts, sum)
 		}
-		got, err := UnpackOffsets(PackOffsets(nil, ts), len(ts))
+		got, err := UnpackOffsets(nil, PackOffsets(nil, ts), len(ts))
 		if err != nil || cmp.Diff(ts, got) != "" {
 			t.Fatalf("offsets: %v %s", err, cmp.Diff(ts, got))
 		}
 		u := rapid.SliceOf(rapid.Uint32()).Draw(t, "uints")
-		gotU, err := UnpackUints(PackUints(nil, u), len(u))
+		gotU, err := UnpackUints(nil, PackUints(nil, u), len(u))
 		if err != nil || len(u) != len(gotU) || (len(u) > 0 && cmp.Diff(u, gotU) != "") {
 			t.Fatalf("uints: %v", err)
 		}
 		k := rapid.SliceOf(rapid.Map(rapid.IntRange(0, 8), func(i int) wire.Kind { return wire.Kind(i) })).Draw(t, "kinds")
-		gotK, err := UnpackKinds(PackKinds(nil, k), len(k))
+		gotK, err := UnpackKinds(nil, PackKinds(nil, k), len(k))
 		if err != nil || len(k) != len(gotK) || (len(k) > 0 && cmp.Diff(k, gotK) != "") {
 			t.Fatalf("kinds: %v", err)
 		}
@@ -120,16 +120,16 @@ func FuzzUnpack(f *testing.F) {
 	f.Add([]byte{1, 2, 3}, uint16(10))
 	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01}, uint16(3))
 	f.Fuzz(func(t *testing.T, b []byte, most uint16) {
-		if v, err := UnpackOffsets(b, int(most)); err == nil && len(v) > int(most) {
+		if v, err := UnpackOffsets(nil, b, int(most)); err == nil && len(v) > int(most) {
 			t.Fatal("too many offsets")
 		}
-		if v, err := UnpackUints(b, int(most)); err == nil && len(v) > int(most) {
+		if v, err := UnpackUints(nil, b, int(most)); err == nil && len(v) > int(most) {
 			t.Fatal("too many uints")
 		}
-		if v, err := UnpackKinds(b, int(most)); err == nil && len(v) > int(most) {
+		if v, err := UnpackKinds(nil, b, int(most)); err == nil && len(v) > int(most) {
 			t.Fatal("too many kinds")
 		}
-		if v, err := UnpackChoices(b, int(most)); err == nil && len(v) > int(most) {
+		if v, err := UnpackChoices(nil, b, int(most)); err == nil && len(v) > int(most) {
 			t.Fatal("too many choices")
 		}
 	})
@@ -137,10 +137,10 @@ func FuzzUnpack(f *testing.F) {
 
 func TestPackedArraysThatEndInsideAValue(t *testing.T) {
 	for _, b := range [][]byte{{0x80}, {1, 0x80}, {0xff, 0xff}} {
-		if _, err := UnpackOffsets(b, 10); !errors.Is(err, ErrTruncated) {
+		if _, err := UnpackOffsets(nil, b, 10); !errors.Is(err, ErrTruncated) {
 			t.Errorf("offsets %x: %v", b, err)
 		}
-		if _, err := UnpackUints(b, 10); !errors.Is(err, ErrTruncated) {
+		if _, err := UnpackUints(nil, b, 10); !errors.Is(err, ErrTruncated) {
 			t.Errorf("uints %x: %v", b, err)
 		}
 	}

@@ -53,6 +53,8 @@ func newFollower(det *detectors, s *wire.Stream) *follower {
 func (f *follower) take(s *wire.Stream) {
 	f.learn(s)
 	c := &s.Chunks
+	// Only loops ask when a chunk came, and a whole stream without text has none.
+	loops := len(c.Text) > 0 || s.Seq > 0 || !s.Final
 	for i := range c.T {
 		k := c.KindAt(i)
 		switch k {
@@ -69,8 +71,10 @@ func (f *follower) take(s *wire.Stream) {
 		}
 		f.stallEvents = f.tracker.Add(stall.ChunkOf(c, i), f.stallEvents)
 		if bears {
-			f.times.add(f.content, c.T[i])
-			f.read(c, i, k)
+			if loops {
+				f.times.add(f.content, c.T[i])
+				f.read(c, i, k)
+			}
 			f.content++
 		}
 		f.knownUS = max(f.knownUS, c.T[i])

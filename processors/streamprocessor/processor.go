@@ -29,6 +29,8 @@ type streamProcessor struct {
 	shards [shardCount]shard
 	limits wire.Limits
 
+	records sync.Pool // of *wire.Stream, for the room of their arrays
+
 	store  *snapshots
 	stop   context.CancelFunc
 	done   sync.WaitGroup
@@ -43,6 +45,7 @@ func newProcessor(set processor.Settings, cfg *Config, next consumer.Logs) (*str
 	p := &streamProcessor{
 		cfg: cfg, det: detectors{cfg: cfg, rules: cfg.rules(), loop: cfg.loop()}, next: next, log: set.Logger, tel: tel,
 		id: set.ID, limits: wire.NewDefaultLimits(),
+		records: sync.Pool{New: func() any { return new(wire.Stream) }},
 	}
 	for i := range p.shards {
 		p.shards[i].streams, err = simplelru.NewLRU[key, *entry](max(1, cfg.MaxStreams/shardCount), func(_ key, e *entry) {
@@ -165,7 +168,9 @@ func (p *streamProcessor) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
 }
 
 func (p *streamProcessor) read(lr plog.LogRecord, now time.Time) []wire.Finding {
-	s, err := streamlog.Stream(lr, p.limits.MaxChunks)
+	s := p.records.Get().(*wire.Stream)
+	defer p.records.Put(s)
+	err := streamlog.ReadStream(lr, s, p.limits.MaxChunks)
 	if !slices.Contains(p.cfg.CaptureText, s.Tenant) {
 		lr.Attributes().Remove(streamlog.KeyText)
 	}
@@ -176,7 +181,7 @@ func (p *streamProcessor) read(lr plog.LogRecord, now time.Time) []wire.Finding 
 	case s.Synthetic:
 		return nil // times that a model made tell nothing of the stream
 	default:
-		return p.take(&s, now)
+		return p.take(s, now)
 	}
 }
 

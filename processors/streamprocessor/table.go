@@ -47,7 +47,8 @@ const maxWaiting = 16
 
 const shardCount = 32
 
-// take feeds a record to its stream, in the order of the segments, and returns the findings that changed.
+// take feeds a record to its stream, in the order of the segments, and returns the findings that changed. A segment that
+// has to wait keeps the record's arrays, and s loses them.
 func (p *streamProcessor) take(s *wire.Stream, now time.Time) []wire.Finding {
 	k := keyOf(s)
 	sh := &p.shards[k.hash()%shardCount]
@@ -74,6 +75,7 @@ func (p *streamProcessor) take(s *wire.Stream, now time.Time) []wire.Finding {
 			e.waiting, e.since = map[uint32]wire.Stream{}, now
 		}
 		e.waiting[s.Seq] = *s
+		s.Chunks = wire.Chunks{} // the arrays are kept
 		if len(e.waiting) <= maxWaiting {
 			return nil
 		}

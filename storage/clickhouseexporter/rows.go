@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/fermata-io/fermata/internal/streamlog"
+	"github.com/fermata-io/fermata/internal/wire"
 	"github.com/fermata-io/fermata/storage/aliases"
 	"github.com/fermata-io/fermata/storage/clients"
 	"github.com/fermata-io/fermata/storage/findings"
@@ -36,7 +37,8 @@ type rows struct {
 	findings *table.Batch[findings.Row]
 
 	hash    *xxh3.Hasher // of the rows' identities and versions, in their order
-	stream  streams.Row  // its arrays are used again
+	record  wire.Stream  // its arrays are used again
+	stream  streams.Row  // likewise
 	alias   []aliases.Row
 	scratch []byte
 }
@@ -78,14 +80,14 @@ func (r *rows) add(lr plog.LogRecord, maxChunks int) (reason string, err error) 
 	r.alias = r.alias[:0]
 	switch lr.EventName() {
 	case streamlog.EventStream:
-		s, err := streamlog.Stream(lr, maxChunks)
-		if err != nil {
+		s := &r.record
+		if err := streamlog.ReadStream(lr, s, maxChunks); err != nil {
 			return reasonUnreadable, err
 		}
-		streams.FromWire(&s, &r.stream)
+		streams.FromWire(s, &r.stream)
 		r.streams.Append(&r.stream)
 		r.identify(s.Tenant, s.RequestID, r.stream.Version, s.StartedAt, s.Seq)
-		r.alias = aliases.AppendStream(r.alias, &s)
+		r.alias = aliases.AppendStream(r.alias, s)
 	case streamlog.EventGateway:
 		g, err := streamlog.Gateway(lr, maxChunks)
 		if err != nil {

@@ -134,6 +134,7 @@ type Batch struct {
 	index  int
 
 	facts    facts
+	record   wire.Stream // scratch for native records
 	resource resourceFacts
 	attrs    otlpwire.Attrs // scratch for events
 	classes  []eventClass   // scratch: what the names of a span's events mean
@@ -154,7 +155,7 @@ func (t *Translator) NewBatch(now time.Time, starts Starts) *Batch {
 // Release gives the batch's memory to later ones; its result must not be used after.
 func (b *Batch) Release() {
 	b.facts.reset()
-	b.resource = resourceFacts{}
+	b.record, b.resource = wire.Stream{}, resourceFacts{}
 	clear(b.attrs[:cap(b.attrs)])
 	clear(b.res.Streams)
 	r := Result{Streams: b.res.Streams[:0], Sources: b.res.Sources[:0]}

@@ -66,8 +66,11 @@ func (b *Batch) addNative(index int, lr *otlpwire.LogRecord, event string) {
 	limits := b.t.opts.Limits
 	switch event {
 	case streamlog.EventStream:
-		s, err := streamlog.Stream(rec, limits.MaxChunks)
-		if err != nil {
+		s := &b.record
+		// The last record's arrays are in the result: these get room of their own.
+		n := streamlog.Entries(lr.Attrs.Get(streamlog.KeyOffsets).Raw())
+		s.Chunks = wire.Chunks{T: b.offsets(min(n, limits.MaxChunks))}
+		if err := streamlog.ReadStream(rec, s, limits.MaxChunks); err != nil {
 			b.reject(index, 1, s.RequestID, err)
 			return
 		}
@@ -80,7 +83,7 @@ func (b *Batch) addNative(index int, lr *otlpwire.LogRecord, event string) {
 		if s.StartedAt == 0 {
 			s.StartedAt = micros(lr.Time)
 		}
-		b.accept(index, 1, &s, FromRequestID)
+		b.accept(index, 1, s, FromRequestID)
 	case streamlog.EventGateway:
 		g, err := streamlog.Gateway(rec, limits.MaxChunks)
 		if err == nil {

@@ -78,7 +78,7 @@ func (b *Batch) gaps(s *wire.Stream) error {
 	key, v := semconv.Keys(semconv.ChunkGaps)[f.rank[semconv.ChunkGaps]], f.value[semconv.ChunkGaps]
 	switch v.Type {
 	case otlpwire.Bytes:
-		t, err := streamlog.UnpackOffsets(v.Raw(), most)
+		t, err := streamlog.UnpackOffsets(nil, v.Raw(), most)
 		if err != nil {
 			return wire.Fieldf(key, "%v", err)
 		}
