@@ -27,10 +27,10 @@ func (s *Simulator) judgeStream(j *job, w *wire.Stream, start, shift int64) {
 		t.Cause = e.cause
 		tell(t)
 	}
-	for _, e := range episodes(ps, pauses(ps, nothing)) {
-		if slices.ContainsFunc(slow, func(sl slowStretch) bool { return e.first >= sl.first && e.last <= sl.last && !sl.standsOut(e.longest) }) {
-			continue // a part of the episode
-		}
+	apart := slices.DeleteFunc(pauses(ps, nothing), func(p pause) bool { // others are parts of a slow stretch
+		return slices.ContainsFunc(slow, func(sl slowStretch) bool { return p.chunk >= sl.first && p.chunk <= sl.last && !sl.standsOut(p.us) })
+	})
+	for _, e := range episodes(ps, apart) {
 		t := base
 		t.Kind, t.Grade, t.Chunk, t.StartUS, t.DurationUS, t.SlackChunks = "stall", grade(e.longest), int64(e.first), e.from, e.until-e.from, 1
 		t.Cause, t.EngineEvent = s.causeOf(j, e, start)
@@ -146,8 +146,12 @@ func isSlow(ps []point, a, z int) (slowStretch, bool) {
 	}
 	// It began slow: what comes after it is the measure, when that is enough.
 	after, ok := medianOf(ps[z:], nothing)
+	for z+1 < len(ps) && float64(ps[z+1].at-ps[z].at) >= 3*after*float64(ps[z+1].tokens) {
+		z++ // what follows it and is slow, too
+	}
+	e.last, e.until = z, ps[z].at
 	rest := len(ps) - 1 - z
-	return e, ok && a <= 4 && gaps >= 13 && rest >= 33 && (ps[len(ps)-1].at-ps[z].at)*4 >= total && pace >= 4*after
+	return e, ok && a <= 4 && rest >= 33 && (ps[len(ps)-1].at-ps[z].at)*4 >= ps[z].at-ps[0].at && pace >= 4*after
 }
 
 // judgeLoop tells of a loop that got far enough.

@@ -69,7 +69,7 @@ func pauses(ps []point, less func(from, until int64) int64) []pause {
 		if g >= hitchUS {
 			m, known := median(paces)
 			if len(paces) < 8 { // too few before it: what comes next counts, too
-				m, known = medianOf(ps[:min(len(ps), 10)], less)
+				m, known = medianOf(ps[:min(len(ps), 20)], less)
 			}
 			if known && x >= ratio*m {
 				out = append(out, pause{i, ps[i-1].at, g})

@@ -8,7 +8,7 @@ import (
 	"github.com/fermata-io/fermata/processors/flat"
 )
 
-const codecVersion = 1
+const codecVersion = 2
 
 // ErrState is wrapped by every error of UnmarshalBinary.
 var ErrState = errors.New("stall state can't be read")
@@ -63,7 +63,7 @@ func (s *slow) fields(c *flat.Coder) {
 	}
 	for _, v := range []*int64{
 		&s.startUS, &s.chunk, &s.gaps, &s.floors, &s.sumUS, &s.tokens, &s.longest,
-		&s.endUS, &s.endChunk, &s.endGaps, &s.endSumUS, &s.endTokens, &s.fastUS, &s.fastChunk, &s.toldUS,
+		&s.endUS, &s.endChunk, &s.endGaps, &s.endSumUS, &s.endTokens, &s.fastUS, &s.fastChunk, &s.fastTokens, &s.toldUS,
 	} {
 		flat.Int(c, v)
 	}

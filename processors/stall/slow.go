@@ -34,6 +34,7 @@ type slow struct {
 	endUS, endChunk, endGaps, endSumUS, endTokens int64
 	fastUS, fastChunk                             int64
 	fastN                                         int32
+	fastTokens                                    int64
 	toldUS                                        int64
 	active                                        bool
 	sped                                          bool // a faster pace was taken as the baseline once
@@ -59,7 +60,7 @@ func (s *slow) add(t *Tracker, g int64, q int32, tokens, atUS int64, stalled boo
 	inc := clip(y-k, -cusumDrop, cusumClip)
 	if s.sum == 0 {
 		if inc <= 0 {
-			return s.faster(t, y, k, atUS, dst)
+			return s.faster(t, y, k, tokens, atUS, dst)
 		}
 		s.startUS, s.chunk = t.lastUS, t.n
 		s.gaps, s.floors, s.sumUS, s.tokens, s.longest, s.fast = 0, 0, 0, 0, 0, 0
@@ -127,7 +128,7 @@ func (s *slow) follow(t *Tracker, g int64, y, k int32, tokens int64, dst []Event
 
 // faster looks for a pace that stays SlowFactor times faster than what came before: then the stream's
 // beginning was the slow episode, and the faster pace is the baseline.
-func (s *slow) faster(t *Tracker, y, k int32, atUS int64, dst []Event) []Event {
+func (s *slow) faster(t *Tracker, y, k int32, tokens, atUS int64, dst []Event) []Event {
 	if s.sped {
 		return dst
 	}
@@ -136,27 +137,28 @@ func (s *slow) faster(t *Tracker, y, k int32, atUS int64, dst []Event) []Event {
 		if inc <= 0 {
 			return dst
 		}
-		s.fastUS, s.fastChunk, s.fastN = t.lastUS, t.n-1, 0
+		s.fastUS, s.fastChunk, s.fastN, s.fastTokens = t.lastUS, t.n-1, 0, 0
 	}
 	s.fast = clip(s.fast+inc, 0, cusumCap)
 	s.fastN++
+	s.fastTokens += tokens
 	before, after := s.fastUS-t.startUS, atUS-s.fastUS
 	if s.fast < cusumLimit || s.fastN < fastGaps || after*4 < before {
 		return dst
 	}
-	base := after / int64(s.fastN)
+	base := after / s.fastTokens
 	s.sped, s.fast = true, 0
-	pace := before / max(1, s.fastChunk)
+	gap := before / max(1, s.fastChunk)
 	slowQ := s.baseQ
 	t.pace.reset()
 	for range min(s.fastN, int32(t.cfg.SlowMinGaps)) { //nolint:gosec // small; the new baseline
 		t.pace.add(log2q(base), t.cfg.Memory)
 	}
-	if before < t.cfg.SlowMinDuration.Microseconds() || pace < slowPaceUS || base < 1000 ||
+	if before < t.cfg.SlowMinDuration.Microseconds() || gap < slowPaceUS || after/int64(s.fastN) < 1000 ||
 		float64(exp2q(slowQ)) < t.cfg.SlowFactor*float64(base) {
 		return dst
 	}
-	e := slow{startUS: t.startUS, chunk: 1, gaps: s.fastChunk, sumUS: before, tokens: s.fastChunk, baseQ: log2q(base), longest: t.train.longestUS}
+	e := slow{startUS: t.startUS, chunk: 1, gaps: s.fastChunk, sumUS: before, tokens: max(s.fastChunk, t.tokens+tokens-s.fastTokens), baseQ: log2q(base), longest: t.train.longestUS}
 	f := e.finding(t, s.fastUS, s.fastChunk)
 	f.Open = false
 	return append(dst, Event{Raise, f})

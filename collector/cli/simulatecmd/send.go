@@ -25,10 +25,14 @@ const progressEvery = 5 * time.Second
 func (o *options) send(ctx context.Context, out, errOut io.Writer, sim *simulate.Simulator, s *sender.Sender, cfg *simulate.Config) error {
 	began := time.Now()
 	told := began
+	origin := began // of simulated time, where it is paced
+	if cfg.Start.After(began) {
+		origin = cfg.Start
+	}
 	var failed error
 	for rec, ok := sim.Next(); ok; rec, ok = sim.Next() {
 		if o.speed > 0 {
-			due := began.Add(time.Duration(float64(rec.At-cfg.Start.UnixMicro()) / o.speed * float64(time.Microsecond)))
+			due := origin.Add(time.Duration(float64(rec.At-cfg.Start.UnixMicro()) / o.speed * float64(time.Microsecond)))
 			if failed = wait(ctx, s, due); failed != nil {
 				break
 			}

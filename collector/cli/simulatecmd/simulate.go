@@ -60,7 +60,7 @@ func (o *traffic) config(now time.Time) (simulate.Config, error) {
 	}
 	switch o.start {
 	case "", "now":
-		c.Start = now.Truncate(time.Second)
+		c.Start = now.Truncate(time.Millisecond)
 		if o.start == "" && o.speed == 0 {
 			c.Start = c.Start.Add(-c.Expected() - tail).Truncate(time.Minute)
 		}
@@ -145,7 +145,11 @@ func (o *options) run(ctx context.Context, out, errOut io.Writer) error {
 	if err := s.To(o.where, o.ingest, ""); err != nil {
 		return err
 	}
-	if err := o.send(ctx, out, errOut, sim, s, &cfg); err != nil {
+	summary := out
+	if o.score && o.check.json { // what is printed there is JSON alone
+		summary = errOut
+	}
+	if err := o.send(ctx, summary, errOut, sim, s, &cfg); err != nil {
 		return err
 	}
 	if !o.score {
