@@ -45,11 +45,10 @@ test-race: engine ## run all tests under the race detector
 test-short: engine ## the tests without the long integration runs
 	$(GO) test -short ./...
 
-bench: engine ## measure ingest, the tap and the decoders against their baselines; prints ratios (docs/benchmarks.md)
-	FERMATA_BENCH_STREAMS=$${FERMATA_BENCH_STREAMS:-100000} FERMATA_BENCH_RUNS=$${FERMATA_BENCH_RUNS:-5} \
-	  $(GO) test -count=1 -v -timeout 60m -run TestRun ./storage/clickhouseexporter/ingestbench
+bench: build ## measure everything beside its baselines, about 12 minutes; FERMATA_BENCH_PEER names the peer (docs/benchmarks.md)
+	$(GO) run ./test/bench $(BENCH)
 	$(GO) test -count=1 -run - -bench Tap ./receivers/chunkreceiver/tap
-	$(GO) test -count=1 -run - -bench . ./receivers/chunkreceiver/otlp ./internal/wire ./internal/llmstream ./processors/repetition ./processors/stall
+	$(GO) test -count=1 -run - -bench . ./receivers/chunkreceiver/otlp ./internal/wire ./internal/streamlog ./internal/llmstream ./processors/repetition ./processors/stall
 
 lint: $(TOOLS)/golangci-lint $(TOOLS)/gofumpt ## vet, linters, formatting
 	$(GO) vet ./...

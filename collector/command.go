@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime/debug"
 
 	"github.com/spf13/cobra"
 	"go.opentelemetry.io/collector/otelcol"
@@ -18,6 +19,9 @@ import (
 // Main runs the command line and returns the process's exit code.
 func Main(args []string) int {
 	engine.MaybeRunChild()
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	root := newRootCommand()
 	root.SetArgs(args)
 	err := root.ExecuteContext(context.Background())
@@ -26,6 +30,10 @@ func Main(args []string) int {
 	}
 	return cli.ExitCode(err)
 }
+
+// gcPercent is how much the heap grows between two collections, unless GOGC says otherwise. What is held is little beside what
+// passes through, so that Go's 100 collects all the time: a tenth of the CPU under load for some 100 MB.
+const gcPercent = 300
 
 func newRootCommand() *cobra.Command {
 	root := &cobra.Command{

@@ -274,6 +274,9 @@ func (r *jsonReader) skip() error {
 	var objects uint64 // bit d: the bracket at depth d is an object
 	depth := 0
 	for {
+		if depth > 0 && objects&1 == 0 {
+			r.skipPlain()
+		}
 		// A value starts here.
 		switch c := r.peek(); c {
 		case '{', '[':
@@ -331,6 +334,23 @@ func (r *jsonReader) skip() error {
 			objects >>= 1
 			depth--
 		}
+	}
+}
+
+// skipPlain skips values of an array that are unsigned integers with a bare comma behind them, which is what arrays of times
+// consist of.
+func (r *jsonReader) skipPlain() {
+	b := r.b
+	for i := r.i; i < len(b); {
+		from := i
+		for i < len(b) && isDigit(b[i]) {
+			i++
+		}
+		if i == from || i == len(b) || b[i] != ',' || b[from] == '0' && i > from+1 {
+			return
+		}
+		i++
+		r.i = i
 	}
 }
 

@@ -99,7 +99,8 @@ func spanMessages(w *ingestbench.Workload) ([][]byte, error) {
 	})
 }
 
-// logMessages carries each chunk as a log record.
+// logMessages carries each chunk as a log record. The last one has the finish reason: without an end every stream would be one
+// that fell silent.
 func logMessages(w *ingestbench.Workload) ([][]byte, error) {
 	return eachMessage(w, perLogsMessage, func(streams []wire.Stream) ([]byte, error) {
 		ld := plog.NewLogs()
@@ -119,6 +120,9 @@ func logMessages(w *ingestbench.Workload) ([][]byte, error) {
 				lr.SetSpanID(span)
 				lr.Attributes().PutStr("gen_ai.request.model", s.Model)
 				lr.Attributes().PutInt("chunk.index", int64(k))
+				if k == len(s.Chunks.T)-1 {
+					lr.Attributes().PutEmptySlice("gen_ai.response.finish_reasons").AppendEmpty().SetStr(s.FinishReason)
+				}
 			}
 		}
 		return plogotlp.NewExportRequestFromLogs(ld).MarshalProto()
