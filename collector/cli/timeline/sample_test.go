@@ -74,8 +74,19 @@ func stalled() *requests.Request {
 			Phases: requests.ClientPhases{FirstToPaintUS: ptr(int64(28_000))}, PaintSource: ptr("element_timing"),
 			Chunks: shift(client, 140_000), Paint: shiftCurve(paint, 140_000),
 		},
-		Clock:     &requests.Clock{OffsetUS: 95_000_000, UncertaintyUS: 11_500, Source: "causal"},
-		Perceived: requests.Perceived{TTFTUS: ptr(int64(676_000)), GapUS: ptr(int64(264_000))},
+		Clock: &requests.Clock{
+			OffsetUS: 95_000_000, UncertaintyUS: 11_500, Source: requests.ClockSession, MinUS: 94_988_000, MaxUS: 95_014_000,
+			RoundTripUS: ptr(int64(23_000)), DriftPPM: ptr(-41.2), DriftUncertaintyPPM: ptr(6.5), Requests: 12,
+		},
+		Perceived: requests.Perceived{TTFTUS: ptr(int64(676_000)), GapUS: ptr(int64(264_000)), Parts: []requests.GapPart{
+			{Part: requests.PartPage, US: 18_000},
+			{Part: requests.PartUplink, US: 62_000, UncertaintyUS: 11_500},
+			{Part: requests.PartGatewayQueue, US: 58_000},
+			{Part: requests.PartUpstream, US: 2_980},
+			{Part: requests.PartDownlink, US: 95_000, UncertaintyUS: 11_500},
+			{Part: requests.PartDrift, US: 20},
+			{Part: requests.PartRender, US: 28_000},
+		}},
 		Findings: []json.RawMessage{json.RawMessage(`{"kind":"stall","grade":"stall","tier":"server","chunk":80,"start_us":1926000,` +
 			`"duration_us":1868900,"attribution":"engine","confidence":0.9}`)},
 	}

@@ -1,7 +1,6 @@
 package timeline
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -166,9 +165,11 @@ func details(p *painter, r *requests.Request, l *layout) {
 		}
 	}
 	line("felt", felt(p, r)...)
-	line("clock", clock(p, r)...)
+	line("gap", gapParts(p, r)...)
+	line("clock", clock(p, "client", r.Clock)...)
 	if r.Gateway != nil {
 		line("gateway", gatewayText(p, r.Gateway)...)
+		line("", clock(p, "gateway", r.Gateway.Clock)...)
 	}
 	for i := range r.Attempts {
 		a := &r.Attempts[i]
@@ -204,48 +205,6 @@ func details(p *painter, r *requests.Request, l *layout) {
 	for _, n := range l.notes {
 		line("note", n)
 	}
-}
-
-// felt compares what the user saw with what the server measured.
-func felt(p *painter, r *requests.Request) []string {
-	if r.Perceived.TTFTUS == nil {
-		return nil
-	}
-	parts := []string{"first meaningful paint " + p.span(*r.Perceived.TTFTUS) + " after submit"}
-	if r.Client != nil && r.Client.PaintSource != nil {
-		parts[0] += " (" + str(r.Client.PaintSource) + ")"
-	}
-	if g := r.Perceived.GapUS; g != nil {
-		parts = append(parts, p.span(*g)+" more than the server's TTFT")
-	}
-	s, c := served(r), r.Client
-	if s == nil || c == nil {
-		return parts
-	}
-	if r.Clock != nil && c.StartedAt != nil {
-		onServer := *c.StartedAt - r.Clock.OffsetUS - s.StartedAt // client zero on the server's axis
-		if c.RequestSentUS != nil {
-			parts = append(parts, "to the server "+p.span(-(onServer+*c.RequestSentUS))+p.plusMinus(r.Clock.UncertaintyUS))
-		}
-		if c.TTFTUS != nil && s.TTFTUS != nil {
-			parts = append(parts, "first text to the page "+p.span(onServer+*c.TTFTUS-*s.TTFTUS)+p.plusMinus(r.Clock.UncertaintyUS))
-		}
-	}
-	if v := c.Phases.FirstToPaintUS; v != nil {
-		parts = append(parts, "render "+p.span(*v))
-	}
-	return parts
-}
-
-func clock(p *painter, r *requests.Request) []string {
-	if r.Clock == nil {
-		return nil
-	}
-	sign := "+"
-	if r.Clock.OffsetUS < 0 {
-		sign = ""
-	}
-	return []string{"client = server " + sign + p.span(r.Clock.OffsetUS) + p.plusMinus(r.Clock.UncertaintyUS), clean(r.Clock.Source)}
 }
 
 func gatewayText(p *painter, g *requests.Gateway) []string {
@@ -378,46 +337,4 @@ func reported(p *painter, rep *requests.Reported) []string {
 		return nil
 	}
 	return []string{clean(rep.Definition) + " says " + strings.Join(v, ", ")}
-}
-
-// finding shows the parts of a finding that a person looks for.
-func finding(p *painter, raw json.RawMessage) []string {
-	var f struct {
-		Kind        string `json:"kind"`
-		Grade       string `json:"grade"`
-		Tier        string `json:"tier"`
-		Chunk       *int64 `json:"chunk"`
-		StartUS     *int64 `json:"start_us"`
-		DurationUS  *int64 `json:"duration_us"`
-		Open        bool   `json:"open"`
-		Attribution string `json:"attribution"`
-	}
-	if json.Unmarshal(raw, &f) != nil || f.Kind == "" {
-		return nil
-	}
-	kind := clean(f.Kind)
-	if f.Grade != "" {
-		kind += " (" + clean(f.Grade) + ")"
-	}
-	parts := []string{kind}
-	if f.Tier != "" {
-		parts = append(parts, clean(f.Tier))
-	}
-	if f.DurationUS != nil {
-		t := p.span(*f.DurationUS)
-		if f.Open {
-			t = "at least " + t
-		}
-		parts = append(parts, t)
-	}
-	if f.Chunk != nil {
-		parts = append(parts, "chunk "+strconv.FormatInt(*f.Chunk, 10))
-	}
-	if f.StartUS != nil {
-		parts = append(parts, "at "+p.span(*f.StartUS))
-	}
-	if f.Attribution != "" {
-		parts = append(parts, "by "+clean(f.Attribution))
-	}
-	return parts
 }
