@@ -53,10 +53,9 @@ func clock(p *painter, who string, c *requests.Clock) []string {
 		sign = ""
 	}
 	parts := []string{who + " = server " + sign + p.span(c.OffsetUS) + p.plusMinus(c.UncertaintyUS)}
-	switch {
-	case c.Source == requests.ClockSession:
+	if c.Source == requests.ClockSession {
 		parts = append(parts, fmt.Sprintf("by %d requests of the session", c.Requests))
-	default:
+	} else {
 		parts = append(parts, clean(c.Source))
 	}
 	if c.RoundTripUS != nil {
