@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -52,7 +53,7 @@ func (t *table[T]) read(r *T, m pcommon.Map, most int) error {
 		}
 		next = i + 1
 		if err := t.fields[i].set(r, v, most); err != nil {
-			return &wire.FieldError{Field: k, Reason: err.Error()}
+			return &wire.FieldError{Field: strings.Clone(k), Reason: err.Error()} // k may be a view of a request
 		}
 	}
 	return nil

@@ -24,7 +24,7 @@ type options struct {
 	peer    string // binary; empty: without the peer
 	parts   []string
 	only    []string // variants of the ingest part; empty: all
-	streams int // of workload W
+	streams int      // of workload W
 	runs    int
 	conns   int // concurrent senders
 	beacons int
@@ -56,7 +56,7 @@ func main() {
 	flag.IntVar(&o.streams, "streams", 100_000, "streams of 200 chunks in a run; spans get half of them, log records a tenth")
 	flag.IntVar(&o.runs, "runs", 5, "interleaved runs")
 	flag.IntVar(&o.conns, "conns", 16, "concurrent senders")
-	flag.IntVar(&o.beacons, "beacons", 40_000, "beacons of a run")
+	flag.IntVar(&o.beacons, "beacons", 20_000, "beacons of a run")
 	flag.DurationVar(&o.live, "live", 20*time.Second, "how long running streams are watched, and how long load lasts")
 	flag.Parse()
 	o.parts = strings.Split(*parts, ",")

@@ -51,7 +51,7 @@ type grpcSender struct {
 
 func newGRPCSender(addr, method string) (sender, error) {
 	c, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.ForceCodec(bytesCodec{}))) //nolint:staticcheck // one codec for one call
+		grpc.WithDefaultCallOptions(grpc.ForceCodec(bytesCodec{})))
 	return &grpcSender{c, method}, err
 }
 

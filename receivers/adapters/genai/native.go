@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 
+	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
 	"github.com/fermata-io/fermata/internal/otlpwire"
@@ -21,10 +22,10 @@ func hasChunks(attrs otlpwire.Attrs) bool {
 }
 
 // record puts a record's attributes where streamlog reads them, so that its tables stay the only place
-// where keys and fields meet. With own, only Fermata's keys are taken: foreign ones have looser types.
-func record(attrs otlpwire.Attrs, own bool) (lr plog.LogRecord, sealed bool, err error) {
-	lr = plog.NewLogRecord()
+// where keys and fields meet. With own, only Fermata's keys are taken: foreign ones have looser types. Its keys are views.
+func record(lr plog.LogRecord, attrs otlpwire.Attrs, own bool) (sealed bool, err error) {
 	m := lr.Attributes()
+	m.RemoveIf(func(string, pcommon.Value) bool { return true }) // Clear would give up the room
 	m.EnsureCapacity(len(attrs))
 	for i := range attrs {
 		key := attrs[i].Key
@@ -32,16 +33,17 @@ func record(attrs otlpwire.Attrs, own bool) (lr plog.LogRecord, sealed bool, err
 			continue
 		}
 		sealed = sealed || key == streamlog.KeySeq || key == streamlog.KeyFinal
-		if err := attrs[i].Value.CopyTo(m.PutEmpty(strings.Clone(key))); err != nil {
-			return lr, sealed, err
+		if err := attrs[i].Value.CopyTo(m.PutEmpty(key)); err != nil {
+			return sealed, err
 		}
 	}
-	return lr, sealed, nil
+	return sealed, nil
 }
 
 // readNative sets what a span says with Fermata's own attributes.
 func readNative(attrs otlpwire.Attrs, s *wire.Stream, opts Options) error {
-	lr, sealed, err := record(attrs, true)
+	lr := plog.NewLogRecord()
+	sealed, err := record(lr, attrs, true)
 	if err != nil {
 		return err
 	}
@@ -58,7 +60,8 @@ func readNative(attrs otlpwire.Attrs, s *wire.Stream, opts Options) error {
 
 // addNative takes a log record in streamlog's form.
 func (b *Batch) addNative(index int, lr *otlpwire.LogRecord, event string) {
-	rec, sealed, err := record(lr.Attrs, false)
+	rec := b.native
+	sealed, err := record(rec, lr.Attrs, false)
 	if err != nil {
 		b.reject(index, 1, "", err)
 		return
