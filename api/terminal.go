@@ -1,7 +1,7 @@
 package api
 
 import (
-	"strconv"
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -48,10 +48,7 @@ func escapeControls(b []byte) []byte {
 				out = make([]byte, 0, len(b)+64)
 			}
 			out = append(out, b[done:i]...)
-			out = append(out, `\u`...)
-			hex := strconv.FormatUint(uint64(r), 16)
-			out = append(out, "0000"[len(hex):]...)
-			out = append(out, hex...)
+			out = fmt.Appendf(out, `\u%04x`, r)
 			done = i + n
 		}
 		i += n

@@ -76,7 +76,7 @@ Everything listens on loopback. Port 0 lets the system choose; the ready file te
 	f.StringVar(&o.libchdb, "libchdb", "", "path of libchdb.so (default: searched for, see make engine)")
 	f.StringArrayVar(&o.upstreams, "upstream", nil, "LLM endpoint behind the tap: URL for the default one at /, NAME=URL for one at /NAME/; may be repeated")
 	f.StringVar(&o.listen.api, "listen-api", "127.0.0.1:4380", "address of API and UI")
-	f.StringVar(&o.listen.ingest, "listen-ingest", "127.0.0.1:4381", "address of /v1/chunks, /v1/gateway, /v1/rum")
+	f.StringVar(&o.listen.ingest, "listen-ingest", "127.0.0.1:4381", "address of /v1/chunks, /v1/gateway, /v1/rum, /collect")
 	f.StringVar(&o.listen.tap, "listen-tap", "127.0.0.1:4382", "address of the tap")
 	f.StringVar(&o.listen.otlpGRPC, "listen-otlp-grpc", "127.0.0.1:4317", "address of OTLP over gRPC")
 	f.StringVar(&o.listen.otlpHTTP, "listen-otlp-http", "127.0.0.1:4318", "address of OTLP over HTTP")
@@ -305,7 +305,7 @@ func announce(w io.Writer, r client.Ready, upstreams map[string]string) {
 Fermata is ready.
   API        http://%s
   playground http://%s%s
-  ingest     http://%s   /v1/chunks  /v1/gateway  /v1/rum
+  ingest     http://%s   /v1/chunks  /v1/gateway  /v1/rum  /collect
   tap        http://%s
   OTLP       %s (gRPC)   http://%s (HTTP)
 `, r.API, r.API, playground.Path, r.Ingest, r.Tap, r.OTLPGRPC, r.OTLPHTTP)

@@ -44,7 +44,7 @@ func TestAddressesAreBounded(t *testing.T) {
 	a, err := newAddresses(Rate{PerSecond: 1, Burst: 2}, 3)
 	require.NoError(t, err)
 	now := time.Unix(1_790_000_000, 0)
-	ip := func(s string) netip.Addr { return netip.MustParseAddr(s) }
+	ip := netip.MustParseAddr
 	take := func(s string) bool { _, ok := a.take(ip(s), now); return ok }
 	require.True(t, take("192.0.2.1"))
 	require.True(t, take("192.0.2.1"))

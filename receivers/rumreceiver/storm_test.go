@@ -154,7 +154,7 @@ func (s *storm) flood(n int, draw func(r *rand.Rand, i int) (body []byte, conten
 						next.Add(-1)
 						return
 					}
-					body, contentType, encoding := draw(rand.New(rand.NewPCG(7, uint64(i))), int(i)) //nolint:gosec // a test's noise, the same each time
+					body, contentType, encoding := draw(rand.New(rand.NewPCG(7, uint64(i))), int(i))
 					status, a, err := s.send(bytes.NewReader(body), contentType, encoding)
 					if err == nil && check != nil {
 						err = check(int(i), status, a)
@@ -336,7 +336,7 @@ func TestStormOfCraftedBodies(t *testing.T) {
 			draw := func(_ *rand.Rand, i int) ([]byte, string, string) {
 				at := i % all
 				if n < all { // a taste is spread over all fields and values
-					at = int(uint64(i) * 2654435761 % uint64(all)) //nolint:gosec // positive
+					at = int(uint64(i) * 2654435761 % uint64(all))
 				}
 				name, v := fieldNames[at%len(fieldNames)], hostileValues[at/len(fieldNames)]
 				item := fmt.Sprintf(`{"session_id":"s","%s":%s}`, name, v)

@@ -62,8 +62,8 @@ func (p *played) found(t require.TestingT, id string) []findings.Finding {
 	return page.Findings
 }
 
-// post sends the records as real senders do: engines and gateways their own, pages as beacons.
-func post(t *testing.T, u *up, rec corpus.Records, tenant string) {
+// post sends the records as real senders do: engines and gateways their own, pages as beacons to the public endpoint.
+func post(t *testing.T, u *up, pages *public, rec corpus.Records, tenant string) {
 	send := func(path, contentType string, body []byte) {
 		code, answer := u.post(t, path, contentType, body)
 		require.Equal(t, http.StatusOK, code, "%s: %s", path, answer)
@@ -101,7 +101,7 @@ func post(t *testing.T, u *up, rec corpus.Records, tenant string) {
 	for i := range rec.Clients {
 		c := &rec.Clients[i]
 		c.Tenant = tenant
-		send("/v1/rum", "text/plain;charset=UTF-8", wire.AppendClientJSON(nil, c))
+		pages.beacon(t, tenant, wire.AppendClientJSON(nil, c))
 	}
 }
 
@@ -293,11 +293,14 @@ func TestCases(t *testing.T) {
 	base := time.Now().Add(-10 * time.Minute).Truncate(time.Second).UnixMicro()
 	tag := fmt.Sprintf("%x", time.Now().UnixNano())
 	var all []*played
+	var tenants []string
 	for i := range list {
-		c := &list[i]
-		p := &played{Case: c, up: u, tenant: "case-" + c.ID + "-" + tag, base: base}
-		post(t, u, c.Play("", base), p.tenant)
-		all = append(all, p)
+		p := &played{Case: &list[i], up: u, tenant: "case-" + list[i].ID + "-" + tag, base: base}
+		all, tenants = append(all, p), append(tenants, p.tenant)
+	}
+	pages := startPublic(t, u, tenants)
+	for _, p := range all {
+		post(t, u, pages, p.Play("", base), p.tenant)
 	}
 	var table strings.Builder
 	table.WriteString("| case | right answer | Fermata says | |\n|---|---|---|---|\n")

@@ -110,7 +110,7 @@ func (r *reader) read() error {
 	if _, err := r.Token(); err != nil {
 		return err
 	}
-	if _, err := r.Token(); err != io.EOF {
+	if _, err := r.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("goes on after the object")
 	}
 	return nil

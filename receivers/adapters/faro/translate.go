@@ -3,6 +3,7 @@ package faro
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -79,7 +80,7 @@ func Read(b []byte, o Options) (Result, error) {
 	if len(wire.FieldErrors(err)) > 0 {
 		return out, err
 	}
-	if err == errNoObject { //nolint:errorlint // its own
+	if errors.Is(err, errNoObject) {
 		return out, wire.Fieldf("(body)", "%s", err.Error())
 	}
 	return out, wire.Fieldf("(body)", "is not valid JSON, or is cut")

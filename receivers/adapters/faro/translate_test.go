@@ -73,7 +73,7 @@ func TestGolden(t *testing.T) {
 	require.NotEmpty(t, files)
 	for _, f := range files {
 		t.Run(filepath.Base(f), func(t *testing.T) {
-			raw, err := os.ReadFile(f) //nolint:gosec // a test's own file
+			raw, err := os.ReadFile(f)
 			require.NoError(t, err)
 			got, err := json.MarshalIndent(review(t, raw, Options{MaxItems: 100}), "", " ")
 			require.NoError(t, err)
@@ -85,7 +85,7 @@ func TestGolden(t *testing.T) {
 			if *update {
 				require.NoError(t, os.WriteFile(golden, got, 0o600))
 			}
-			want, err := os.ReadFile(golden) //nolint:gosec // a test's own file
+			want, err := os.ReadFile(golden)
 			require.NoError(t, err, "run the test with -update")
 			require.Equal(t, string(want), string(got))
 		})
@@ -173,7 +173,7 @@ func FuzzRead(f *testing.F) {
 	files, err := filepath.Glob("testdata/in/*.json")
 	require.NoError(f, err)
 	for _, name := range files {
-		raw, err := os.ReadFile(name) //nolint:gosec // a test's own file
+		raw, err := os.ReadFile(name)
 		require.NoError(f, err)
 		f.Add(raw)
 	}
