@@ -1,0 +1,197 @@
+package e2e
+
+import (
+	"encoding/json"
+	"net/http"
+	"os/exec"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/fermata-io/fermata/internal/simulate"
+	"github.com/fermata-io/fermata/internal/wire"
+)
+
+// found reads GET /v1/findings of a tenant.
+func (u *up) found(t require.TestingT, query string) []simulate.Found {
+	resp, err := http.Get(url(u.API, "/v1/findings?limit=1000&"+query))
+	require.NoError(t, err)
+	defer func() { _ = resp.Body.Close() }()
+	var page struct {
+		Findings []simulate.Found `json:"findings"`
+	}
+	require.NoError(t, json.NewDecoder(resp.Body).Decode(&page))
+	return page.Findings
+}
+
+// liveBar is how long after it crossed its floor a stall may still be untold.
+const liveBar = 2 * time.Second
+
+// TestLiveStall: a silence is told by the API within two seconds of crossing its floor, while it lasts, on the wall clock. The
+// streams come from `fermata simulate --speed 1`, which sends a segment a second as taps do.
+func TestLiveStall(t *testing.T) {
+	u := running(t)
+	begin := time.Now().Add(2 * time.Second).Truncate(time.Second)
+	args := []string{
+		"simulate", "--speed", "1", "--scenario", "steady", "--faults", "none,stall=1", "--server-only", "--requests", "36", "--rate", "4", "--seed", "3",
+		"--tenant", "live-stall", "--start", begin.UTC().Format(time.RFC3339),
+	}
+	cfg := simulate.NewDefaultConfig()
+	cfg.Shares = simulate.Shares{simulate.FaultStall: 1}
+	cfg.ServerOnly, cfg.Requests, cfg.Rate, cfg.Seed, cfg.Tenant, cfg.Start, cfg.Segment = true, 36, 4, 3, "live-stall", begin, time.Second
+	sim := simulate.New(cfg)
+	for _, ok := sim.Next(); ok; _, ok = sim.Next() {
+	}
+	// Those that last long enough to be seen while they do.
+	waiting := map[string]simulate.Truth{}
+	for _, x := range sim.Truths() {
+		if x.Kind == "stall" && x.DurationUS >= (liveBar+time.Second).Microseconds() {
+			waiting[x.RequestID] = x
+		}
+	}
+	require.GreaterOrEqual(t, len(waiting), 5)
+
+	cmd := exec.CommandContext(t.Context(), binary, args...)
+	cmd.Env = append(cmd.Environ(), "FERMATA_DATA="+u.data)
+	require.NoError(t, cmd.Start())
+	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
+
+	var late []time.Duration
+	until := time.After(2 * time.Minute)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for len(waiting) > 0 {
+		select {
+		case <-until:
+			require.Empty(t, waiting, "never told")
+		case <-tick.C:
+		}
+		for _, f := range u.found(t, "tenant=live-stall&kind=stall") {
+			x, ok := waiting[f.RequestID]
+			if !ok || *f.Chunk < x.Chunk-1 || *f.Chunk > x.Chunk+1 {
+				continue
+			}
+			delete(waiting, f.RequestID)
+			require.True(t, f.Open, "%s was told only when it had ended", f.RequestID)
+			crossed := time.UnixMicro(x.At).Add(300 * time.Millisecond)
+			late = append(late, time.Since(crossed))
+		}
+	}
+	slices.Sort(late)
+	t.Logf("%d stalls told %s to %s after crossing their floor, the middle one %s", len(late), late[0], late[len(late)-1], late[len(late)/2])
+	require.LessOrEqual(t, late[len(late)-1], liveBar)
+}
+
+// TestLiveLoop: a running stream's loop is told before its fifth copy is complete, or its third where copies have 200 characters
+// or more: as seen by what had been sent when the API first told of it.
+func TestLiveLoop(t *testing.T) {
+	u := running(t)
+	cfg := simulate.NewDefaultConfig()
+	cfg.Shares = simulate.Shares{simulate.FaultLoop: 1}
+	cfg.ServerOnly, cfg.Requests, cfg.Seed, cfg.Tenant, cfg.Start = true, 40, 9, "live-loop", time.Now().Add(-20*time.Minute)
+	sim := simulate.New(cfg)
+	streams := map[string]*wire.Stream{}
+	for rec, ok := sim.Next(); ok; rec, ok = sim.Next() {
+		if rec.Stream != nil {
+			streams[rec.Stream.RequestID] = rec.Stream
+		}
+	}
+	var open []*playing
+	short, long := 0, 0
+	for _, x := range sim.Truths() {
+		// What is shorter is told after 60 characters, and counters after one copy more; see docs/detection.md.
+		if x.Kind != "loop" || x.Match != "exact" || x.PeriodChars < 24 {
+			continue
+		}
+		p := &playing{Stream: streams[x.RequestID], loop: x, most: 5}
+		if x.PeriodChars >= 200 {
+			p.most = 3
+			long++
+		} else {
+			short++
+		}
+		open = append(open, p)
+	}
+	require.Greater(t, short, 5)
+	require.Greater(t, long, 5)
+	for len(open) > 0 {
+		for _, p := range open {
+			p.send(t, u)
+		}
+		for _, p := range open {
+			u.stored(t, p.Stream, p.sent)
+		}
+		told := map[string]simulate.Found{}
+		for _, f := range u.found(t, "tenant=live-loop&kind=loop") {
+			told[f.RequestID] = f
+		}
+		open = slices.DeleteFunc(open, func(p *playing) bool {
+			f, ok := told[p.RequestID]
+			if !ok {
+				require.Less(t, p.copies(), float64(p.most), "%s, period %d: not told after %.2f copies", p.RequestID, p.loop.PeriodChars, p.copies())
+				return false
+			}
+			t.Logf("%s: period %d, told after %.2f copies", p.RequestID, p.loop.PeriodChars, p.copies())
+			require.True(t, f.Open)
+			require.LessOrEqual(t, p.copies(), float64(p.most), "%s, period %d: told after %.2f copies", p.RequestID, p.loop.PeriodChars, p.copies())
+			return true
+		})
+	}
+}
+
+// playing is a stream that is sent in small segments.
+type playing struct {
+	*wire.Stream
+	loop        simulate.Truth
+	most        int // copies
+	sent, chars int // chunks, and characters of the loop's channel
+	seq         uint32
+}
+
+// copies is how many copies of the loop have been sent.
+func (p *playing) copies() float64 {
+	return float64(p.chars-p.loop.StartChar) / float64(p.loop.PeriodChars)
+}
+
+// send posts the next segment: at first all up to the loop's second copy, then an eighth of a copy at a time, or less of a long one.
+func (p *playing) send(t *testing.T, u *up) {
+	c, kind := &p.Chunks, wire.KindContent
+	if p.loop.Channel == "reasoning" {
+		kind = wire.KindReasoning
+	}
+	next, goal := p.sent, max(p.loop.StartChar+2*p.loop.PeriodChars, p.chars+p.loop.PeriodChars*p.most/40)
+	for next < len(c.T) && p.chars < goal {
+		if c.KindAt(next) == kind {
+			p.chars += len([]rune(c.Text[next]))
+		}
+		next++
+	}
+	require.Less(t, next, len(c.T), "the loop of %s was never told", p.RequestID)
+	g := *p.Stream
+	g.Seq, g.Final, g.FinishReason, g.EndUS = p.seq, false, "", wire.Opt[int64]{}
+	g.Chunks = wire.Chunks{T: c.T[p.sent:next], Bytes: c.Bytes[p.sent:next], Kind: c.Kind[p.sent:next], Text: c.Text[p.sent:next]}
+	code, answer := u.post(t, "/v1/chunks", "application/json", wire.AppendStreamJSON(nil, &g))
+	require.Equal(t, http.StatusOK, code, "%s", answer)
+	p.sent, p.seq = next, p.seq+1
+}
+
+// stored waits until the API shows n chunks of a stream's server tier.
+func (u *up) stored(t *testing.T, s *wire.Stream, n int) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		code, b := u.get(t, "/v1/requests/"+s.RequestID+"?tenant="+s.Tenant)
+		if code != http.StatusOK {
+			return false
+		}
+		var r struct {
+			Attempts []struct {
+				Server struct {
+					N int `json:"n_chunks"`
+				} `json:"server"`
+			} `json:"attempts"`
+		}
+		return json.Unmarshal(b, &r) == nil && len(r.Attempts) > 0 && r.Attempts[0].Server.N >= n
+	}, 30*time.Second, 20*time.Millisecond)
+}
