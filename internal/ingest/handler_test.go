@@ -273,6 +273,47 @@ func TestCounters(t *testing.T) {
 	require.EqualValues(t, 2, sum("otelcol_receiver_accepted_log_records"))
 }
 
+// TestTaken: what waits for the pipeline hears of it once it took the records, and only then.
+func TestTaken(t *testing.T) {
+	var fails error
+	next, err := consumer.NewLogs(func(context.Context, plog.Logs) error { return fails })
+	require.NoError(t, err)
+	taken := 0
+	set := receivertest.NewNopSettings(component.MustNewType("test"))
+	cfg := ingest.NewDefaultConfig("")
+	cfg.HTTP = configoptional.Some(ingest.NewDefaultHTTP("127.0.0.1:0"))
+	h, err := ingest.NewHandler(ingest.HandlerConfig{
+		Receiver: set, Path: "/x", Limits: cfg.Limits, Next: next, SniffGzip: true, OKStatus: http.StatusAccepted,
+		Decode: func(r *http.Request, body []byte, opt wire.DecodeOptions, b *ingest.Batch) {
+			decode(r, body, opt, b)
+			b.OnTaken(func() { taken++ })
+		},
+	})
+	require.NoError(t, err)
+	att, err := cfg.Attach(context.Background(), ingesttest.Host{}, set.TelemetrySettings, map[string]http.Handler{"/x": h})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, att.Detach(context.Background()))
+		http.DefaultClient.CloseIdleConnections()
+	})
+	f := func(body []byte, status, want int) {
+		t.Helper()
+		taken = 0
+		require.Equal(t, status, ingesttest.Do(t, "http://"+att.Addr().String()+"/x", ingesttest.Request{Body: body}).Status)
+		require.Equal(t, want, taken)
+	}
+	zipped := ingesttest.Compress(t, "gzip", []byte(good))
+	f([]byte(good), 202, 1)
+	f(zipped, 202, 1)
+	f([]byte("["+good+","+bad+"]"), 400, 1)
+	f([]byte(bad), 400, 0)
+	f(zipped[:len(zipped)-1], 400, 0)
+	fails = errors.New("full")
+	f([]byte(good), 503, 0)
+	fails = consumererror.NewPermanent(errors.New("never"))
+	f([]byte(good), 400, 0)
+}
+
 func TestConfigCheck(t *testing.T) {
 	c := ingest.NewDefaultConfig("localhost:1")
 	require.NoError(t, c.Check())

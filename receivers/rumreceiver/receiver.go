@@ -24,17 +24,28 @@ type rumReceiver struct {
 }
 
 func newReceiver(set receiver.Settings, cfg *Config, next consumer.Logs) (*rumReceiver, error) {
-	tel, err := newTelemetry(set)
+	routes, d, err := newRoutes(set, cfg, next)
 	if err != nil {
 		return nil, err
+	}
+	return &rumReceiver{
+		Component: ingest.NewComponent(&cfg.Config, set.TelemetrySettings, routes), cfg: cfg, log: set.Logger, decoder: d,
+	}, nil
+}
+
+// newRoutes makes the endpoints, by path, and the decoder that they share.
+func newRoutes(set receiver.Settings, cfg *Config, next consumer.Logs) (map[string]http.Handler, *decoder, error) {
+	tel, err := newTelemetry(set)
+	if err != nil {
+		return nil, nil, err
 	}
 	g, err := newGuard(cfg, tel)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	d := &decoder{userAgent: cfg.UserAgent, tel: tel}
 	if d.duplicates, err = newDuplicates(cfg.RememberBeacons); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	types := ingest.MediaTypes()
 	types["text/plain"] = ingest.JSON // what sendBeacon calls a string
@@ -49,16 +60,12 @@ func newReceiver(set receiver.Settings, cfg *Config, next consumer.Logs) (*rumRe
 		return err
 	}
 	if err = serve(cfg.Path, http.StatusOK, d.decode); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if cfg.FaroPath != "" {
-		if err = serve(cfg.FaroPath, http.StatusAccepted, d.decodeFaro); err != nil {
-			return nil, err
-		}
+		err = serve(cfg.FaroPath, http.StatusAccepted, d.decodeFaro)
 	}
-	return &rumReceiver{
-		Component: ingest.NewComponent(&cfg.Config, set.TelemetrySettings, routes), cfg: cfg, log: set.Logger, decoder: d,
-	}, nil
+	return routes, d, err
 }
 
 // Start opens the file of countries and serves.

@@ -1,9 +1,13 @@
 package rumreceiver
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -73,6 +77,43 @@ func BenchmarkBeacon(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		decode(r, body, opt, ingest.NewBatch(ingesttest.Now, false))
+	}
+}
+
+// BenchmarkHandler takes a whole request as the server hands it over: guard, body, decoding, answer.
+func BenchmarkHandler(b *testing.B) {
+	for name, change := range map[string]func(*Config){
+		"open": func(*Config) {},
+		"hardened": func(c *Config) {
+			h := hardened()
+			c.Keys, c.TrustedProxies = h.Keys, h.TrustedProxies
+			c.RateLimit.PerIP, c.RateLimit.PerKey = Rate{PerSecond: 1e9}, Rate{PerSecond: 1e9}
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			cfg := NewDefaultConfig()
+			change(cfg)
+			h, _, err := newRoutes(receivertest.NewNopSettings(Type), cfg, consumertest.NewNop())
+			require.NoError(b, err)
+			header := http.Header{
+				"Content-Type": {"text/plain;charset=UTF-8"}, "Origin": {"https://www.shop.example"}, "X-Forwarded-For": {"198.51.100.1"},
+				"User-Agent": {"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36"},
+			}
+			u := &url.URL{Path: DefaultPath, RawQuery: "key=shop-7f31c0"}
+			n := 0
+			b.ReportAllocs()
+			for b.Loop() {
+				n++
+				body := fmt.Appendf(nil, `{"session_id":"s","seq":%d,%s`, n, beacon[len(`{"session_id":"s","seq":4,`):])
+				w := httptest.NewRecorder()
+				h[DefaultPath].ServeHTTP(w, &http.Request{
+					Method: http.MethodPost, URL: u, Header: header, RemoteAddr: "127.0.0.1:4711", Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+				})
+				if w.Code != http.StatusOK {
+					b.Fatal(w.Code, w.Body)
+				}
+			}
+		})
 	}
 }
 
