@@ -197,7 +197,7 @@ var rightAnswers = map[string]right{
 		a.listed(1, 0)
 	}},
 	"R05": {"the beacon without an id is counted as such and joins none of the five candidates", func(a *answer) {
-		metrics, err := http.Get(url(a.p.up.API, "/metrics"))
+		metrics, err := http.Get(a.p.pages.metrics)
 		if err != nil {
 			a.check(false, "%v", err)
 			return

@@ -26,6 +26,7 @@ var update = flag.Bool("update", false, "write the table of cases into docs/dete
 type played struct {
 	*corpus.Case
 	up     *up
+	pages  *public
 	tenant string
 	base   int64 // instant of the case's time 0
 }
@@ -300,6 +301,7 @@ func TestCases(t *testing.T) {
 	}
 	pages := startPublic(t, u, tenants)
 	for _, p := range all {
+		p.pages = pages
 		post(t, u, pages, p.Play("", base), p.tenant)
 	}
 	var table strings.Builder

@@ -23,8 +23,9 @@ import (
 
 // public is a collector with the shipped configuration for the public, in front of the ClickHouse of an up.
 type public struct {
-	url string
-	n   int
+	url     string
+	metrics string // URL of its own counters
+	n       int
 }
 
 // writer is the data source name of the user that may write; the ready file names the reader's.
@@ -48,8 +49,12 @@ func startPublic(t *testing.T, u *up, tenants []string) *public {
 		keys = append(keys, fmt.Sprintf(`{key: %q, tenant: %q, allowed_origins: ["https://*.shop.example"]}`, name, name))
 	}
 	override := "yaml:receivers::fermata_rum: {http: {endpoint: \"127.0.0.1:0\"}, keys: [" + strings.Join(keys, ", ") + "]}"
+	ln, err := net.Listen("tcp", "127.0.0.1:0") // a free port, as up finds one for the same purpose
+	require.NoError(t, err)
+	port := ln.Addr().(*net.TCPAddr).Port
+	require.NoError(t, ln.Close())
 	cmd := exec.Command(binary, "collector", "--config", "../../collector/configs/rum-public.yaml", "--config", override,
-		"--config", "yaml:service::telemetry::metrics::level: none")
+		"--config", fmt.Sprintf("yaml:service::telemetry::metrics: {level: normal, readers: [{pull: {exporter: {prometheus: {host: 127.0.0.1, port: %d}}}}]}", port))
 	log := &syncBuffer{}
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Env = append(os.Environ(), "FERMATA_CLICKHOUSE="+u.writer(t), "FERMATA_QUEUE="+t.TempDir())
@@ -69,7 +74,7 @@ func startPublic(t *testing.T, u *up, tenants []string) *public {
 		}
 	})
 	bound := regexp.MustCompile(`127\.0\.0\.1:\d+`)
-	p := &public{}
+	p := &public{metrics: fmt.Sprintf("http://127.0.0.1:%d/metrics", port)}
 	require.Eventually(t, func() bool {
 		select {
 		case <-ended:
