@@ -168,3 +168,15 @@ func TestPartsAddUp(t *testing.T) {
 		parts(t, r)
 	})
 }
+
+// Windows have the same parts.
+func TestRowHasTheParts(t *testing.T) {
+	x := newCrossing()
+	r := x.join(true)
+	row := r.Row()
+	sum := row.GapPageUS.V + row.GapUplinkUS.V + row.GapGatewayQueueUS.V + row.GapRetriesUS.V + row.GapUpstreamUS.V +
+		row.GapReasoningUS.V + row.GapDownlinkUS.V + row.GapNetworkUS.V + row.GapDriftUS.V + row.GapRenderUS.V
+	require.Equal(t, row.GapUS.V, sum)
+	require.Equal(t, 200*ms, row.GapGatewayQueueUS.V)
+	require.False(t, row.GapNetworkUS.OK)
+}

@@ -60,6 +60,18 @@ type Row struct {
 	ClientTTFTUS       table.Opt[int64]  `ch:"client_ttft_us"`
 	PerceivedTTFTUS    table.Opt[int64]  `ch:"perceived_ttft_us"`
 	GapUS              table.Opt[int64]  `ch:"gap_us"`
+	// Parts of GapUS, which add up to it.
+	GapPageUS         table.Opt[int64] `ch:"gap_page_us"`
+	GapUplinkUS       table.Opt[int64] `ch:"gap_uplink_us"`
+	GapGatewayQueueUS table.Opt[int64] `ch:"gap_gateway_queue_us"`
+	GapRetriesUS      table.Opt[int64] `ch:"gap_retries_us"`
+	GapUpstreamUS     table.Opt[int64] `ch:"gap_upstream_us"`
+	GapReasoningUS    table.Opt[int64] `ch:"gap_reasoning_us"`
+	GapDownlinkUS     table.Opt[int64] `ch:"gap_downlink_us"`
+	GapNetworkUS      table.Opt[int64] `ch:"gap_network_us"`
+	GapDriftUS        table.Opt[int64] `ch:"gap_drift_us"`
+	GapRenderUS       table.Opt[int64] `ch:"gap_render_us"`
+
 	ClockOffsetUS      table.Opt[int64]  `ch:"clock_offset_us"`
 	ClockUncertaintyUS table.Opt[uint64] `ch:"clock_uncertainty_us"`
 }
@@ -95,10 +107,33 @@ func (r *Request) Row() Row {
 			row.ClientTTFTUS = signed(c.TTFTUS)
 		}
 	}
+	row.gap(r.Perceived.Parts)
 	if r.Clock != nil {
 		row.ClockOffsetUS, row.ClockUncertaintyUS = table.Some(r.Clock.OffsetUS), unsigned[uint64](&r.Clock.UncertaintyUS)
 	}
 	return row
+}
+
+// gap fills in the parts of the gap.
+func (row *Row) gap(parts []GapPart) {
+	if len(parts) == 0 {
+		return
+	}
+	column := map[string]*table.Opt[int64]{
+		PartPage:         &row.GapPageUS,
+		PartUplink:       &row.GapUplinkUS,
+		PartGatewayQueue: &row.GapGatewayQueueUS,
+		PartRetries:      &row.GapRetriesUS,
+		PartUpstream:     &row.GapUpstreamUS,
+		PartReasoning:    &row.GapReasoningUS,
+		PartDownlink:     &row.GapDownlinkUS,
+		PartNetwork:      &row.GapNetworkUS,
+		PartDrift:        &row.GapDriftUS,
+		PartRender:       &row.GapRenderUS,
+	}
+	for _, p := range parts {
+		*column[p.Part] = table.Some(p.US)
+	}
 }
 
 // served fills in what the served attempt's server tells.
