@@ -24,6 +24,7 @@ const (
 	KeyTenant    = "fermata.tenant"
 	KeyRequestID = "fermata.request_id"
 	KeyText      = "fermata.chunks.text"
+	KeyHashes    = "fermata.chunks.hashes"
 	KeyOffsets   = "fermata.chunks.dt"
 	KeySeq       = "fermata.seq"
 	KeyFinal     = "fermata.final" // written true or false; a foreign record with neither this nor KeySeq is whole
@@ -62,6 +63,7 @@ func chunks[T any](prefix string, at func(*T) *wire.Chunks) []field[T] {
 		packed(prefix+".choice", func(r *T) *[]uint16 { return &at(r).Choice }, PackChoices, UnpackChoices, nil),
 		packed(prefix+".logprob", func(r *T) *[]float32 { return &at(r).Logprob }, packFloats, unpackFloats, nil),
 		strs(prefix+".text", func(r *T) *[]string { return &at(r).Text }),
+		strs(prefix+".hashes", func(r *T) *[]string { return &at(r).Hashes }),
 	}
 }
 

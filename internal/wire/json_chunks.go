@@ -17,7 +17,7 @@ type chunkDraft struct {
 // reset prepares c for the next record and keeps the arrays' room.
 func (c *chunkDraft) reset(to *Chunks) {
 	to.T, to.Bytes, to.Tokens, to.Kind = to.T[:0], to.Bytes[:0], to.Tokens[:0], to.Kind[:0]
-	to.Choice, to.Text, to.Logprob = to.Choice[:0], nil, to.Logprob[:0]
+	to.Choice, to.Text, to.Hashes, to.Logprob = to.Choice[:0], nil, nil, to.Logprob[:0]
 	*c = chunkDraft{Chunks: to, textLen: c.textLen[:0]}
 }
 
@@ -167,6 +167,20 @@ var streamChunkTable = newJSONTable(timesFields(false), []jsonField[chunkDraft]{
 		add: func(dst []byte, c *chunkDraft) []byte { return appendInts(dst, c.Choice) },
 	},
 	textField,
+	{
+		name: "hashes",
+		set:  func(d *jsonDecoder, c *chunkDraft) error { return d.hashes(c) },
+		add: func(dst []byte, c *chunkDraft) []byte {
+			for i, s := range c.Hashes {
+				dst = append(dst, "[,"[min(i, 1)])
+				dst = appendString(dst, s)
+			}
+			if len(c.Hashes) > 0 {
+				dst = append(dst, ']')
+			}
+			return dst
+		},
+	},
 	logprobsField,
 })
 
@@ -275,6 +289,64 @@ func (d *jsonDecoder) texts(c *chunkDraft) error {
 		}
 		return nil
 	})
+}
+
+// hashes reads, for each chunk, a string of hexadecimal hashes or an array of token ids.
+func (d *jsonDecoder) hashes(c *chunkDraft) error {
+	const want = "a string of hexadecimal numbers with blanks between them, or an array of integers"
+	c.Hashes = nil
+	return d.elements(d.opt.Limits.MaxChunks, " of strings or arrays", func(int) error {
+		var b []byte
+		switch d.peek() {
+		case '"':
+			s, _, err := d.str()
+			if err != nil {
+				return err
+			}
+			if !validHashes(s) {
+				d.fail("is %q; want %s", clip(string(s)), want)
+			}
+			b = s
+		case '[':
+			if err := d.elements(maxEvents, " of integers", func(int) error {
+				v, ok, err := d.int(wantCount, false)
+				if ok && v < 0 {
+					d.fail("is negative (%d)", v)
+				}
+				if len(b) > 0 {
+					b = append(b, ' ')
+				}
+				b = strconv.AppendUint(b, uint64(v), 16) //nolint:gosec // refused above when negative
+				return err
+			}); err != nil {
+				return err
+			}
+		default:
+			return d.wrongType(want)
+		}
+		if d.opt.KeepText {
+			c.Hashes = append(c.Hashes, string(b))
+		}
+		return nil
+	})
+}
+
+// validHashes reports hexadecimal numbers of 1 to 16 digits with one blank between them; none at all is fine.
+func validHashes(s []byte) bool {
+	digits := 0
+	for i, b := range s {
+		switch {
+		case isDigit(b) || b >= 'a' && b <= 'f' || b >= 'A' && b <= 'F':
+			if digits++; digits > 16 {
+				return false
+			}
+		case b == ' ' && digits > 0 && i+1 < len(s):
+			digits = 0
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 func (d *jsonDecoder) logprobs(c *chunkDraft) error {

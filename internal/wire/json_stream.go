@@ -234,6 +234,7 @@ func (c *Chunks) clone() Chunks {
 		T: append([]int64(nil), c.T...), Bytes: append([]uint32(nil), c.Bytes...),
 		Tokens: append([]uint32(nil), c.Tokens...), Kind: append([]Kind(nil), c.Kind...),
 		Choice: append([]uint16(nil), c.Choice...), Text: append([]string(nil), c.Text...),
+		Hashes:  append([]string(nil), c.Hashes...),
 		Logprob: append([]float32(nil), c.Logprob...),
 	}
 }

@@ -105,6 +105,9 @@ type Chunks struct {
 	Choice []uint16 // index of the answer each chunk belongs to, for n > 1; empty: all 0
 	// Text is in memory only, for detection; it never leaves the process unless the tenant opted in.
 	Text []string
+	// Hashes stands in for Text where no text may be sent: the keyed hashes of each chunk's words, or its token ids, as
+	// hexadecimal numbers of up to 64 bits with a blank between them. In memory only, like Text.
+	Hashes []string
 	// Logprob is the sum of the log-probabilities of each chunk's tokens; NaN: not known. Empty: none.
 	Logprob []float32
 }

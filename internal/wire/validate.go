@@ -184,6 +184,7 @@ func (c *checker) chunks(field string, ch *Chunks, limit time.Duration) {
 	okKind := same("kind", len(ch.Kind))
 	same("choice", len(ch.Choice))
 	same("text", len(ch.Text))
+	same("hashes", len(ch.Hashes))
 	same("logprobs", len(ch.Logprob))
 	prev := int64(0)
 	for i, t := range ch.T {

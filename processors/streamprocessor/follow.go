@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/fermata-io/fermata/internal/wire"
@@ -99,9 +100,10 @@ func (f *follower) learn(s *wire.Stream) {
 	}
 }
 
-// read hands the text of a chunk to the loop detector of its choice.
+// read hands the text of a chunk, or the hashes that stand in for it, to the loop detector of its choice.
 func (f *follower) read(c *wire.Chunks, i int, k wire.Kind) {
-	if len(c.Text) == 0 || f.det.cfg.Loop.Disabled || c.Text[i] == "" {
+	hashed := len(c.Hashes) > 0 && c.Hashes[i] != ""
+	if f.det.cfg.Loop.Disabled || !hashed && (len(c.Text) == 0 || c.Text[i] == "") {
 		return
 	}
 	choice := 0
@@ -118,7 +120,23 @@ func (f *follower) read(c *wire.Chunks, i int, k wire.Kind) {
 	if f.loops[choice] == nil {
 		f.loops[choice] = repetition.New(&f.det.loop)
 	}
-	f.loopEvents = f.loops[choice].Write(channelOf(k), f.content, c.Text[i], f.loopEvents)
+	d := f.loops[choice]
+	if hashed {
+		f.loopEvents = d.WriteHashes(channelOf(k), f.content, hashesOf(c.Hashes[i]), f.loopEvents)
+		return
+	}
+	f.loopEvents = d.Write(channelOf(k), f.content, c.Text[i], f.loopEvents)
+}
+
+// hashesOf reads the hexadecimal numbers of a chunk. One that can't be read is left out: what came by OTLP was not checked.
+func hashesOf(list string) []uint64 {
+	out := make([]uint64, 0, 1+strings.Count(list, " "))
+	for w := range strings.SplitSeq(list, " ") {
+		if v, err := strconv.ParseUint(w, 16, 64); err == nil {
+			out = append(out, v)
+		}
+	}
+	return out
 }
 
 func channelOf(k wire.Kind) repetition.Channel {

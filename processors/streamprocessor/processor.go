@@ -171,6 +171,7 @@ func (p *streamProcessor) read(lr plog.LogRecord, now time.Time) []wire.Finding 
 	s := p.records.Get().(*wire.Stream)
 	defer p.records.Put(s)
 	err := streamlog.ReadStream(lr, s, p.limits.MaxChunks)
+	lr.Attributes().Remove(streamlog.KeyHashes)
 	if !slices.Contains(p.cfg.CaptureText, s.Tenant) {
 		lr.Attributes().Remove(streamlog.KeyText)
 	}
