@@ -1,17 +1,14 @@
 // Pages that run Grafana Faro may point it at Fermata: what they push as fermata.stream is joined like a beacon of
 // Fermata's own SDK, and everything else is taken without complaint.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { launch, pageServer, until } from './rig.mjs';
+import { launch, pageServer, run, until } from './rig.mjs';
 
-const binary = process.env.FERMATA_BIN ?? new URL('../../bin/fermata', import.meta.url).pathname;
 const dir = mkdtempSync(join(tmpdir(), 'fermata-faro-'));
 let up;
-let log = '';
 let at;
 let page;
 let browser;
@@ -21,13 +18,10 @@ before(async () => {
   const any = '127.0.0.1:0';
   const args = ['up', '--data', join(dir, 'data'), '--ready-file', ready];
   for (const name of ['api', 'ingest', 'tap', 'otlp-grpc', 'otlp-http']) args.push(`--listen-${name}`, any);
-  up = spawn(binary, args, { stdio: ['ignore', 'pipe', 'pipe'] });
-  for (const out of [up.stdout, up.stderr]) out.on('data', (d) => (log += d));
-  let ended = false;
-  up.on('exit', () => (ended = true));
+  up = run(args);
   at = await until(
     () => {
-      assert.ok(!ended, `fermata up ended:\n${log}`);
+      assert.ok(!up.ended, `fermata up ended:\n${up.log}`);
       try {
         return JSON.parse(readFileSync(ready, 'utf8'));
       } catch {
@@ -44,11 +38,7 @@ before(async () => {
 after(async () => {
   await browser?.close();
   page?.close();
-  if (up && up.exitCode === null) {
-    const gone = new Promise((r) => up.on('exit', r));
-    up.kill('SIGINT');
-    await gone;
-  }
+  await up?.stop();
   rmSync(dir, { recursive: true, force: true });
 });
 
@@ -152,4 +142,87 @@ test('what the page has under way when it is left arrives', async () => {
   await tab.goto('about:blank');
   assert.equal((await request('left-1')).client.page, '/chat');
   await tab.context().close();
+});
+
+/** Sends one beacon in every form that browsers have, and returns what the page could see of it. */
+const sendAll = async ([url, prefix]) => {
+  const body = (id) =>
+    JSON.stringify({
+      session_id: 'forms',
+      seq: 1,
+      clock: { time_origin: performance.timeOrigin * 1000, now: performance.now() * 1000 },
+      streams: [{ request_id: prefix + id, submit_at: 5, recv: { dt: [10, 5], bytes: [3, 4], kind_runs: [['content', 2]] } }],
+    });
+  const zip = (text, type) =>
+    new Response(new Blob([text]).stream().pipeThrough(new CompressionStream('gzip'))).blob().then((b) => new Blob([b], { type }));
+  const reached = async (init) => {
+    try {
+      const r = await fetch(url, { method: 'POST', ...init });
+      return [r.status, r.headers.get('retry-after')];
+    } catch (e) {
+      return e.name;
+    }
+  };
+  return {
+    beacon: navigator.sendBeacon(url, body('beacon')),
+    typed: navigator.sendBeacon(url, await zip(body('typed'), 'text/plain')),
+    untyped: navigator.sendBeacon(url, await zip(body('untyped'), '')),
+    buffer: navigator.sendBeacon(url, await (await zip(body('buffer'), '')).arrayBuffer()),
+    fetch: await reached({ body: body('fetch'), keepalive: true, credentials: 'omit' }),
+    json: await reached({ body: body('json'), headers: { 'content-type': 'application/json' } }),
+    gzip: await reached({ body: await zip(body('gzip'), ''), headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' } }),
+  };
+};
+const forms = ['beacon', 'typed', 'untyped', 'buffer', 'fetch', 'json', 'gzip'];
+
+test('beacons arrive in every form that browsers have', async () => {
+  const { tab } = await open('');
+  const seen = await tab.evaluate(sendAll, [`${base(at.ingest)}/v1/rum`, 'open-']);
+  assert.deepEqual([seen.fetch, seen.json, seen.gzip], [[200, null], [200, null], [200, null]]);
+  for (const form of forms) assert.equal((await request(`open-${form}`)).client.content_bytes, 7, form);
+  await tab.context().close();
+});
+
+test('the configuration for the public takes the pages of its app and no others', async () => {
+  const { fermata } = JSON.parse(readFileSync(join(dir, 'data', 'engine', 'credentials.json'), 'utf8'));
+  const dsn = new URL(at.clickhouse);
+  dsn.username = 'fermata';
+  dsn.password = fermata;
+  const key = { key: 'chat-4f1c9a2e', app: 'chat', allowed_origins: [page.url] };
+  const receiver = { http: { endpoint: '127.0.0.1:0' }, keys: [key], rate_limit: { per_ip: { per_second: 0.01, burst: 30 } } };
+  let address;
+  const collector = run(
+    [
+      'collector',
+      ...['--config', new URL('../../collector/configs/rum-public.yaml', import.meta.url).pathname],
+      ...['--config', `yaml:receivers::fermata_rum: ${JSON.stringify(receiver)}`],
+      ...['--config', 'yaml:service::telemetry::metrics::level: none'],
+    ],
+    { FERMATA_CLICKHOUSE: dsn.href, FERMATA_QUEUE: join(dir, 'public-queue') },
+    (log) => (address ??= log.match(/HTTP server started.*?(127\.0\.0\.1:\d+)/)?.[1]),
+  );
+  const other = await pageServer();
+  try {
+    await until(() => address || collector.ended, 'the collector', 60_000);
+    assert.ok(address, collector.log);
+    const url = `http://${address}/v1/rum?key=chat-4f1c9a2e`;
+    const { tab } = await open('');
+    const own = await tab.evaluate(sendAll, [url, 'own-']);
+    assert.deepEqual([own.fetch, own.json, own.gzip], [[200, null], [200, null], [200, null]]);
+    for (const form of forms) assert.equal((await request(`own-${form}`)).client.app, 'chat', form);
+
+    await tab.goto(`${other.url}/chat?collector=${encodeURIComponent(`${base(at.ingest)}/collect`)}`);
+    const foreign = await tab.evaluate(sendAll, [url, 'foreign-']);
+    assert.deepEqual([foreign.fetch, foreign.json, foreign.gzip], ['TypeError', 'TypeError', 'TypeError']);
+
+    // Beyond the rate the page of the app can read when to come again.
+    await tab.goto(`${page.url}/chat?collector=${encodeURIComponent(`${base(at.ingest)}/collect`)}`);
+    const limited = await until(() => tab.evaluate(sendAll, [url, 'late-']).then((s) => s.fetch[0] === 429 && s), 'the rate limit');
+    assert.ok(Number(limited.fetch[1]) > 1, `Retry-After is ${limited.fetch[1]}`);
+    for (const form of forms) assert.equal((await fetch(`${base(at.api)}/v1/requests/foreign-${form}`)).status, 404, form);
+    await tab.context().close();
+  } finally {
+    await collector.stop();
+    other.close();
+  }
 });

@@ -1,4 +1,5 @@
 // What the test and the recorder share: the page, its server, Chromium.
+import { spawn } from 'node:child_process';
 import { createServer } from 'node:http';
 import { build } from 'esbuild';
 import { chromium } from 'playwright-core';
@@ -20,6 +21,24 @@ export async function serve(handler) {
   const server = createServer(handler);
   await new Promise((r) => server.listen(0, '127.0.0.1', r));
   return { url: `http://127.0.0.1:${server.address().port}`, close: () => (server.closeAllConnections(), server.close()) };
+}
+
+/** Runs the binary until stop is called; line by line, what it writes is handed to seen. */
+export function run(args, env, seen) {
+  const child = spawn(process.env.FERMATA_BIN ?? new URL('../../bin/fermata', import.meta.url).pathname, args, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...env },
+  });
+  const p = { log: '', ended: false };
+  for (const out of [child.stdout, child.stderr]) {
+    out.on('data', (d) => {
+      p.log += d;
+      seen?.(p.log);
+    });
+  }
+  const gone = new Promise((r) => child.on('exit', () => ((p.ended = true), r())));
+  p.stop = () => (p.ended || child.kill('SIGINT'), gone);
+  return p;
 }
 
 /** Serves the page and an answer of five chunks, 40 ms apart. */
