@@ -203,6 +203,11 @@ func (s *Score) Only(kinds []string) *Score {
 	return out
 }
 
+// Missing reports whether a truth is still without a finding.
+func (s *Score) Missing() bool {
+	return slices.ContainsFunc(s.Kinds, func(c Count) bool { return c.Missed > 0 })
+}
+
 // Of returns the score of a kind; zero counts, and so 1, where there is none.
 func (s *Score) Of(kind string) Count {
 	for _, c := range s.Kinds {

@@ -184,6 +184,7 @@ func (h recordHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 
 // Push and Pop are container/heap's.
 func (h *recordHeap) Push(x any) { *h = append(*h, x.(queued)) } //nolint:forcetypeassert // as above
+
 func (h *recordHeap) Pop() any {
 	old := *h
 	x := old[len(old)-1]

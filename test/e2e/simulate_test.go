@@ -96,7 +96,7 @@ func TestSimulatedTrafficTwice(t *testing.T) {
 	code, later, errOut := u.fermata(t, append([]string{"simulate", "score", "--json"}, args...)...)
 	require.Equal(t, 0, code, "%s%s", later, errOut)
 	require.Equal(t, out, later)
-	code, _, errOut = u.fermata(t, append([]string{"simulate", "score", "--faults", "stall=0.5", "--min-recall", "0.9"}, args...)...)
+	code, _, errOut = u.fermata(t, append([]string{"simulate", "score", "--faults", "stall=0.3", "--min-recall", "0.9"}, args...)...)
 	require.Equal(t, 1, code, "other traffic was never sent")
 	require.Contains(t, errOut, "less than --min-recall 0.9")
 }
