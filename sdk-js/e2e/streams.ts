@@ -10,7 +10,7 @@ export function join(segments: Segment[], submit?: number): WireStream {
   const out = { ...(mine.at(-1) as WireStream) };
   for (const k of ['recv', 'dom', 'paint'] as const) {
     let last = 0;
-    const all: WireSeries = { dt: [], bytes: [], kind: [] };
+    const all: WireSeries = { dt: [], bytes: [] };
     for (const s of mine) {
       let t = 0;
       s[k]?.dt.forEach((d, i) => {
@@ -18,7 +18,6 @@ export function join(segments: Segment[], submit?: number): WireStream {
         all.dt.push(t - last);
         last = t;
         all.bytes.push(s[k]?.bytes[i] ?? 0);
-        all.kind?.push(s[k]?.kind?.[i] ?? 'content');
       });
     }
     if (all.dt.length) out[k] = all;

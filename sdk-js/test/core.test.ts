@@ -19,7 +19,7 @@ describe('Series', () => {
     s._push(20, 4);
     expect(s._take(10)).toEqual({ dt: [12346, 7654], bytes: [3, 4] });
     s._push(21, 1, 'reasoning');
-    expect(s._take(10)).toEqual({ dt: [21000], bytes: [1], kind: ['reasoning'] });
+    expect(s._take(10)).toEqual({ dt: [21000], bytes: [1], kind_runs: [['reasoning', 1]] });
     expect(s._take(10)).toBeUndefined();
   });
 
@@ -79,7 +79,15 @@ describe('Stream', () => {
         submit_at: 990_000,
         request_sent_at: 1_000_000,
         headers_at: 1_200_000,
-        recv: { dt: [1_400_500, 0, 49_500, 0], bytes: [0, 3, 1, 0], kind: ['role', 'content', 'content', 'done'] },
+        recv: {
+          dt: [1_400_500, 0, 49_500, 0],
+          bytes: [0, 3, 1, 0],
+          kind_runs: [
+            ['role', 1],
+            ['content', 2],
+            ['done', 1],
+          ],
+        },
         bytes_total: 4,
         finish_reason: 'stop',
         response_id: 'chatcmpl-1',

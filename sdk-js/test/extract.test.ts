@@ -20,7 +20,12 @@ function read(body: string | Uint8Array, format: Format | undefined, n = 7, extr
   s.done();
   expect(errors).toEqual([]);
   const out = s._take();
-  return { texts, kinds: out?.recv?.kind ?? out?.recv?.bytes.map(() => 'content'), out, bytes: sum(out?.recv?.bytes) };
+  return {
+    texts,
+    kinds: out?.recv?.kind_runs?.flatMap(([k, n]) => Array(n).fill(k)) ?? out?.recv?.bytes.map(() => 'content'),
+    out,
+    bytes: sum(out?.recv?.bytes),
+  };
 }
 
 const sse = (...events: unknown[]) => events.map((e) => `data: ${typeof e === 'string' ? e : JSON.stringify(e)}\n\n`).join('');

@@ -4,34 +4,41 @@ import type { Kind, WireSeries } from './types';
 /** Entries kept between two beacons. Beyond it neighbours are merged, closest in time first. */
 export const seriesCap = 4096;
 
+type Entry = [t: number, bytes: number, kind: Kind];
+
 /** A bounded column of (time, bytes, kind). Times never go back. */
 export class Series {
-  private _t: number[] = [];
-  private _b: number[] = [];
-  private _k: Kind[] = [];
+  private _list: Entry[] = [];
   private _last = 0;
 
   /** @internal */
   get _length(): number {
-    return this._t.length;
+    return this._list.length;
   }
 
   /** @param t ms since the time origin @internal */
   _push(t: number, bytes: number, kind: Kind = 'content'): void {
     this._last = Math.max(this._last, us(t));
-    this._t.push(this._last);
-    this._b.push(bytes);
-    this._k.push(kind);
-    if (this._t.length > seriesCap) this._thin();
+    this._list.push([this._last, bytes, kind]);
+    if (this._list.length > seriesCap) this._thin();
   }
 
   /** Takes up to max of the oldest entries away. @internal */
   _take(max: number): WireSeries | undefined {
-    if (!this._t.length) return undefined;
-    const t = this._t.splice(0, max);
-    const bytes = this._b.splice(0, max);
-    const kind = this._k.splice(0, max);
-    return { dt: t.map((v, i) => v - (t[i - 1] ?? 0)), bytes, kind: kind.some((k) => k !== 'content') ? kind : undefined };
+    const list = this._list.splice(0, max);
+    if (!list[0]) return undefined;
+    const runs: [Kind, number][] = [];
+    let before = 0;
+    const dt = list.map(([t, , kind]) => {
+      const run = runs[runs.length - 1];
+      if (run?.[0] === kind) run[1]++;
+      else runs.push([kind, 1]);
+      const d = t - before;
+      before = t;
+      return d;
+    });
+    const plain = !runs[1] && list[0][2] === 'content';
+    return { dt, bytes: list.map((e) => e[1]), kind_runs: plain ? undefined : runs };
   }
 
   /**
@@ -39,25 +46,16 @@ export class Series {
    * that the cumulative curve never runs ahead of what happened; long gaps are the last to go.
    */
   private _thin(): void {
-    const [T, B, K] = [this._t, this._b, this._k];
-    for (let limit = 20_000; T.length > seriesCap * 0.75; limit *= 4) {
-      let n = 0;
-      for (let i = 0; i < T.length; i++) {
-        const t = T[i] as number;
-        const b = B[i] as number;
-        const k = K[i] as Kind;
-        const next = T[i + 1];
-        if (next !== undefined && next - t <= limit && (K[i + 1] === k || limit > 1e12)) {
-          T[n] = next;
-          B[n] = b + (B[i + 1] as number);
-          K[n++] = K[++i] as Kind;
-        } else {
-          T[n] = t;
-          B[n] = b;
-          K[n++] = k;
-        }
+    for (let limit = 20_000; this._list.length > seriesCap * 0.75; limit *= 4) {
+      let merged = false;
+      const out: Entry[] = [];
+      for (const e of this._list) {
+        const last = out[out.length - 1];
+        merged = !!last && !merged && e[0] - last[0] <= limit && (e[2] === last[2] || limit > 1e12);
+        if (merged) out[out.length - 1] = [e[0], e[1] + (last as Entry)[1], e[2]];
+        else out.push(e);
       }
-      T.length = B.length = K.length = n;
+      this._list = out;
     }
   }
 }

@@ -110,7 +110,7 @@ export class Stream {
     const f = this._fields;
     if (this._sentAt >= 0) {
       f.attempt = (f.attempt ?? 1) + 1;
-      f.error = f.done_at = f.headers_at = undefined;
+      f.error = f.done_at = f.closed_at = f.headers_at = undefined;
       this._endedAt = -1;
       this._sawDone = false;
       this.client.env.clearTimeout(this._timer);
@@ -194,7 +194,7 @@ export class Stream {
   fail(kind: string): void {
     if (!this.active || this._endedAt >= 0) return;
     this._fields.error = kind.slice(0, 64);
-    this._end();
+    this._end('closed_at');
   }
 
   /** The transport connected again by itself. */
@@ -287,7 +287,11 @@ export class Stream {
   /** Whether it is to be sent: sampled in, or bad by now. @internal */
   _wanted(): boolean {
     if (this._endedAt < 0 && !this._final) this._bad._open(this._now, this._hiddenSince < 0);
-    return this._keep || this._bad._bad || this._fields.error !== undefined;
+    return this._keep || this._isBad;
+  }
+
+  private get _isBad(): boolean {
+    return this._bad._bad || !!this._fields.error;
   }
 
   /** Takes the next segment; undefined when there is nothing new. @internal */
@@ -296,6 +300,7 @@ export class Stream {
     if (!this._dirty && (this._final || now - this._takenAt < heartbeat)) return undefined;
     this._takenAt = now;
     const { _recv, _dom, _paint } = this;
+    const rate = this.client._sampleRate;
     const part = (x: Series) => x._take(segmentCap);
     const list = <T>(l: T[]) => (l[0] ? l.splice(0) : undefined);
     const [recv, dom, paint] = [part(_recv), part(_dom), part(_paint)];
@@ -307,6 +312,8 @@ export class Stream {
       trace_id: this.traceId,
       seq: this._seq++,
       final: this._final && !this._dirty,
+      // Bad ones are all sent, so each stands for itself.
+      sample_weight: rate < 1 ? (this._isBad ? 1 : Math.min(1 / rate, 1e4)) : undefined,
       protocol: this.protocol,
       content_kind: this.contentKind,
       bytes_total: this._bytes || undefined,
@@ -319,9 +326,9 @@ export class Stream {
     };
   }
 
-  private _end(at?: 'done_at' | 'aborted_at'): void {
+  private _end(at: 'done_at' | 'aborted_at' | 'closed_at'): void {
     this._endedAt = this._now;
-    if (at) this._fields[at] = us(this._endedAt);
+    this._fields[at] = us(this._endedAt);
     this._touch();
     if (this._fields.error && !this._bytes) {
       this._timer = this.client.env.setTimeout(() => this._finish(), retryGrace);

@@ -16,8 +16,8 @@ export interface WireSeries {
   dt: number[];
   /** UTF-8 bytes of answer text of each entry, not cumulative. */
   bytes: number[];
-  /** Absent: every entry is `content`. */
-  kind?: Kind[];
+  /** The entries' kinds as runs, each with its length. Absent: every entry is `content`. */
+  kind_runs?: [kind: Kind, length: number][];
 }
 
 /** One stream, or one segment of it. Times are integer µs since the page's time origin. */
@@ -28,6 +28,8 @@ export interface WireStream {
   seq: number;
   /** No segment follows. */
   final: boolean;
+  /** How many streams this one stands for, where good ones are sampled; at least 1. The last segment's counts. */
+  sample_weight?: number;
   /** Number of the try, when the page itself tried again; from 1. */
   attempt?: number;
   submit_at?: number;

@@ -26,9 +26,13 @@ const sources = { 'interaction-contentful-paint': 'i', element: 'e', 'long-anima
 /** Frames that may still get their presentation time. */
 const openFrames = 128;
 /** Frames without a change after which nobody waits for the next one, on pages that draw from animation callbacks. */
-const idleFrames = 6;
+const idleFrames = 8;
 /** Frames after which it is known whether the page does. */
 const learned = 8;
+/** Of frames that take as long as the ones before, one in so many is timed to its end. */
+const timedOf = 4;
+/** ms by which frames may differ and still take as long as the ones before. */
+const alike = 6;
 
 /**
  * What all streams of a page share: its frames, its visibility, its end, and the browser's paint entries. It
@@ -45,6 +49,9 @@ export class Page {
   /** The page changes the DOM in its animation callbacks. */
   private _driven = false;
   private _quiet = 0;
+  /** ms that the last timed frame took, and frames since then. */
+  private _took = 0;
+  private _untimed = timedOf;
   private _observers: PerformanceObserver[] = [];
 
   /** Begins to watch for a client; its `uninstall` ends it. */
@@ -86,9 +93,10 @@ export class Page {
     if (this._driven || this._frames.length < learned) this._ask();
   }
 
-  /** The DOM has changed: watch the frame that will show it. @internal */
-  _request(): void {
+  /** The DOM has changed: watch the frame that will show it; `exact`: to its end. @internal */
+  _request(exact: boolean): void {
     this._driven ||= this._making;
+    if (exact) this._untimed = timedOf;
     this._quiet = 0;
     this._ask();
   }
@@ -103,16 +111,27 @@ export class Page {
     this._pending = true;
     requestAnimationFrame(() => {
       const start = this._client.env.now();
+      // Where nothing changes the DOM any more in this frame, what it shows is known, and how long it takes likely.
+      if (!this._driven && ++this._untimed < timedOf) {
+        this._made({ _start: start, _end: start + this._took });
+        return;
+      }
       this._making = true;
       afterFrame(() => {
-        this._pending = this._making = false;
-        const frame: Frame = { _start: start, _end: this._client.env.now() };
-        this._frames.push(frame);
-        if (this._frames.length > openFrames) this._frames.shift();
-        for (const f of this._onFrame) this._client._safe(() => f(frame));
-        if (this._driven && this._quiet++ < idleFrames && this._client._streams.size) this._ask();
+        const took = this._client.env.now() - start;
+        this._untimed = Math.abs(took - this._took) > alike ? timedOf : 0;
+        this._took = took;
+        this._made({ _start: start, _end: start + took });
       });
     });
+  }
+
+  private _made(frame: Frame): void {
+    this._pending = this._making = false;
+    this._frames.push(frame);
+    if (this._frames.length > openFrames) this._frames.shift();
+    for (const f of this._onFrame) this._client._safe(() => f(frame));
+    if (this._driven && this._quiet++ < idleFrames && this._client._streams.size) this._ask();
   }
 
   /** @internal */
@@ -156,8 +175,8 @@ export class Page {
       if (!shown || !painted) continue;
       for (let i = this._frames.length - 1; i >= 0; i--) {
         const f = this._frames[i] as Frame;
-        // Both ends are rounded by the browser.
-        if (painted > f._end + 0.2) break;
+        // Both ends are rounded by the browser, and the end may be one that was not timed.
+        if (painted > f._end + alike) break;
         if (painted < f._start - 0.2) continue;
         if (!f._source || source < f._source || source === 'i') f._source = source;
         f._shown ??= Math.max(shown, painted);
@@ -174,7 +193,7 @@ export class Page {
     };
     const changed = new MutationObserver(() => {
       changed.disconnect();
-      this._request();
+      this._request(true);
       this._onFrame.add(feedback);
     });
     changed.observe(document, { childList: true, subtree: true, characterData: true });
@@ -182,16 +201,9 @@ export class Page {
   }
 }
 
-const urgent = { priority: 'user-blocking' };
-
 /** Runs f right after the frame that is being made. */
 function afterFrame(f: () => void): void {
   const s = (globalThis as { scheduler?: { postTask?: (f: () => void, o: object) => Promise<unknown> } }).scheduler;
-  if (s?.postTask) {
-    s.postTask(f, urgent);
-  } else {
-    const c = new MessageChannel();
-    c.port1.onmessage = f;
-    c.port2.postMessage(0);
-  }
+  if (s?.postTask) s.postTask(f, { priority: 'user-blocking' });
+  else setTimeout(f);
 }

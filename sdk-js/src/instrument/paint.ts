@@ -207,7 +207,7 @@ class AnswerObserver {
     const now = this._stream._now;
     this._changed = true;
     this._changedAt = now;
-    this._page._request();
+    this._page._request(!this._sure);
     if (!this._began) return;
     this._ruler._show(this._text, same);
     this._countDom(now);

@@ -1,4 +1,4 @@
-import type { QueryType, WireSeries, WireStream } from '../core/types';
+import type { Kind, QueryType, WireSeries, WireStream } from '../core/types';
 
 /** What is known about an upstream call. All of it is optional but for the request id. */
 export interface TargetInfo {
@@ -32,7 +32,7 @@ export interface WireChunks extends TargetInfo {
   end_us?: number;
   /** The stream was watched up to here: silence after the last chunk lasted at least so long. */
   observed_us: number;
-  chunks?: WireSeries;
+  chunks?: Omit<WireSeries, 'kind_runs'> & { kind?: Kind[] };
   finish_reason?: string;
   error?: string;
   status?: number;
@@ -98,13 +98,14 @@ export function toChunks(
   base: Pick<WireChunks, 'request_id' | 'attempt' | 'tier'> & Partial<WireChunks>,
 ): WireChunks {
   const start = s.request_sent_at ?? s.submit_at ?? now;
-  const end = s.done_at ?? s.aborted_at ?? (s.final ? now : undefined);
+  const end = s.done_at ?? s.aborted_at ?? s.closed_at ?? (s.final ? now : undefined);
   const out: WireChunks = { ...base, seq: s.seq, final: s.final, started_at: origin + start, observed_us: Math.max((end ?? now) - start, 0) };
   if (s.headers_at !== undefined) out.headers_us = s.headers_at - start;
   if (end !== undefined) out.end_us = out.observed_us;
   if (s.recv) {
     const [first, ...rest] = s.recv.dt as [number, ...number[]];
-    out.chunks = { ...s.recv, dt: [Math.max(first - start, 0), ...rest] };
+    const kind = s.recv.kind_runs?.flatMap(([k, n]) => new Array<Kind>(n).fill(k));
+    out.chunks = { dt: [Math.max(first - start, 0), ...rest], bytes: s.recv.bytes, ...(kind && { kind }) };
   }
   if (s.aborted_at !== undefined) out.finish_reason = 'client_abort';
   else if (s.finish_reason) out.finish_reason = s.finish_reason;

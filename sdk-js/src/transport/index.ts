@@ -8,6 +8,5 @@ export { fetchSender } from './fetch';
 /** `fetch` while the page lives, `sendBeacon` when it goes. The write key travels as a query parameter. */
 export function browserTransport(options: Pick<ClientOptions, 'url' | 'key'>): Transport {
   const url = options.key ? `${options.url}${options.url.includes('?') ? '&' : '?'}key=${encodeURIComponent(options.key)}` : options.url;
-  const budget = { _used: 0 };
-  return { post: fetchSender(url, budget), beacon: beaconSender(url, budget) };
+  return { post: fetchSender(url), beacon: beaconSender(url) };
 }
