@@ -4,38 +4,41 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"maps"
 	"math"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/fermata-io/fermata/storage/requests"
 )
 
 var (
-	//go:embed queries/changed.sql
-	changedSQL string
 	//go:embed queries/seconds.sql
 	secondsSQL string
+	//go:embed queries/attributable.sql
+	attributableSQL string
 	//go:embed queries/stalls.sql
 	stallsSQL string
 	//go:embed queries/new_stalls.sql
 	newStallsSQL string
 )
 
-// name is a request.
+// name is a request id of a tenant.
 type name struct{ tenant, id string }
 
-// arrival is a second in which rows of a request came into a table.
-type arrival struct {
-	name
-	table  string
-	second int64
-}
+// Kinds of names in the filter.
+const (
+	ofRecord byte = 'r' // records came under it
+	ofAnswer byte = 'a' // a request's answer has it
+)
+
+// noInstant stands for a time of which nothing is known.
+const noInstant = math.MaxInt64
 
 func settings(ctx context.Context, query string) context.Context {
 	return clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{
-		"max_execution_time": 30, "max_memory_usage": int64(1 << 30), "log_comment": "joiner." + query, "readonly": 2,
+		"max_execution_time": 60, "max_memory_usage": int64(1 << 30), "log_comment": "joiner." + query, "readonly": 2,
 	}))
 }
 
@@ -63,69 +66,138 @@ type span struct {
 	shard, shards uint32
 }
 
-// forever is after every arrival that a DateTime can tell.
-const forever = math.MaxUint32
-
 // maxSeconds bounds how many seconds with arrivals are looked at in one go.
 const maxSeconds = 50_000
 
-// spans cuts what arrived since the last look into pieces of about MaxRequests rows. The last one is open: what arrives
-// while the first ones are joined is in it.
-func (w *worker) spans(ctx context.Context) ([]span, error) {
-	out := []span{}
-	cur, rows, seconds := span{from: w.from, shards: 1}, 0, 0
+// spans cuts what arrived since the last look, before the second until, into pieces of about MaxRequests rows.
+func (w *worker) spans(ctx context.Context, until int64) ([]span, error) {
+	var out []span
+	cur, last, rows, seconds := span{from: w.from, shards: 1}, int64(0), 0, 0
 	most := w.cfg.MaxRequests
 	err := w.query(ctx, "seconds", secondsSQL, func(rs driver.Rows) error {
-		var second int64
 		var n uint64
-		if err := rs.Scan(&second, &n); err != nil {
+		if err := rs.Scan(&last, &n); err != nil {
 			return err
 		}
 		seconds++
 		if rows > 0 && rows+int(n) > most { //nolint:gosec // a count
-			cur.until = second
+			cur.until = last
 			out = append(out, cur)
-			cur, rows = span{from: second, shards: 1}, 0
+			cur, rows = span{from: last, shards: 1}, 0
 		}
 		rows += int(n)   //nolint:gosec // a count
 		if rows > most { // one second alone
-			cur.until, cur.shards = second+1, uint32(rows/most+1) //nolint:gosec // a count
+			cur.until, cur.shards = last+1, uint32(rows/most+1) //nolint:gosec // a count
 			for cur.shard = range cur.shards {
 				out = append(out, cur)
 			}
-			cur, rows = span{from: second + 1, shards: 1}, 0
+			cur, rows = span{from: last + 1, shards: 1}, 0
 		}
 		return nil
-	}, clickhouse.Named("from", w.from), clickhouse.Named("limit", uint32(maxSeconds)))
+	}, clickhouse.Named("from", w.from), clickhouse.Named("until", until), clickhouse.Named("limit", uint32(maxSeconds)))
 	if err != nil {
 		return nil, err
 	}
-	if seconds < maxSeconds {
-		cur.until = forever
-		return append(out, cur), nil
+	cur.until = until
+	if seconds == maxSeconds {
+		cur.until = last + 1 // the rest at the next look
 	}
-	return out, nil // the rest at the next look
+	if cur.from < cur.until {
+		out = append(out, cur)
+	}
+	return out, nil
 }
 
-// changes notes the requests that got rows in a span. Rows that an earlier look has seen don't count.
-func (w *worker) changes(ctx context.Context, s span) error {
+// take reads the rows of a span and notes their requests.
+func (w *worker) take(ctx context.Context, s span) error {
+	args := []any{
+		clickhouse.Named("from", s.from), clickhouse.Named("until", s.until), clickhouse.Named("shard", s.shard), clickhouse.Named("shards", s.shards),
+	}
+	rec, err := w.read(ctx, "arrived", arrivedSQL, args...)
+	if err != nil {
+		return err
+	}
 	now := time.Now()
-	return w.query(ctx, "changed", changedSQL, func(rows driver.Rows) error {
-		var a arrival
-		var sum uint64
-		var running bool
-		if err := rows.Scan(&a.tenant, &a.id, &a.table, &a.second, &sum, &running); err != nil {
+	unsure := map[string][]string{} // by tenant
+	tenants := byTenant(rec)
+	for tenant, all := range tenants {
+		for id, r := range requests.ByID(all) {
+			h := w.arrived(name{tenant, id}, *r, s.from)
+			w.note(h, s.from, running(r), now)
+			if o, ok := w.memory.owners[h.name]; ok {
+				w.note(w.memory.get(name{tenant, o}), s.from, false, now)
+			} else if !w.sinceFilter(h) || w.filter.has(ofAnswer, h.name) {
+				unsure[tenant] = append(unsure[tenant], id)
+			}
+			w.remember(h, s.from)
+		}
+	}
+	for tenant, ids := range unsure {
+		owners, err := w.askOwners(ctx, tenant, ids)
+		if err != nil {
 			return err
 		}
-		if was, ok := w.seen[a]; !ok || was != sum {
-			w.seen[a] = sum
-			w.note(a.name, a.second, running, now)
+		for _, o := range owners {
+			w.note(w.memory.get(name{tenant, o}), s.from, false, now)
 		}
+	}
+	return w.query(ctx, "attributable", attributableSQL, func(rs driver.Rows) error {
+		var n name
+		if err := rs.Scan(&n.tenant, &n.id); err != nil {
+			return err
+		}
+		w.note(w.memory.get(n), s.from, false, now)
 		return nil
-	}, clickhouse.Named("from", s.from), clickhouse.Named("until", s.until), clickhouse.Named("shard", s.shard), clickhouse.Named("shards", s.shards))
+	}, args...)
 }
 
-// forget drops what is older than what the next look sees.
-func (w *worker) forget() {
-	maps.DeleteFunc(w.seen, func(a arrival, _ uint64) bool { return a.second < w.from })
+// arrived adds new records to what is held of a request. Where neither the memory nor the filter knows the id, nothing can
+// have been stored under it before.
+func (w *worker) arrived(n name, rec requests.Records, second int64) *held {
+	_, known := w.memory.all[n]
+	h := w.memory.get(n)
+	w.memory.add(h, rec)
+	if !known && w.sinceFilter(h) && !w.filter.has(ofRecord, n) {
+		h.whole, h.rowKnown = true, second > w.began
+	}
+	return h
+}
+
+// sinceFilter reports whether a request began after the filter did, so that the filter knows all of its names.
+func (w *worker) sinceFilter(h *held) bool {
+	return h.first != noInstant && h.first/1_000_000 >= w.filter.since+skew || w.filter.since == 0
+}
+
+// skew is how far a source's clock may be behind the database's for its requests to be known as new, s.
+const skew = 600
+
+// running reports whether records only tell of streams that go on.
+func running(r *requests.Records) bool {
+	for i := range r.Streams {
+		if s := &r.Streams[i]; s.Final || s.EndUS.OK {
+			return false
+		}
+	}
+	return len(r.Gateways)+len(r.Clients) == 0
+}
+
+// byTenant sorts records by tenant.
+func byTenant(rec requests.Records) map[string]requests.Records {
+	out := map[string]requests.Records{}
+	for i := range rec.Streams {
+		t := out[rec.Streams[i].Tenant]
+		t.Streams = append(t.Streams, rec.Streams[i])
+		out[rec.Streams[i].Tenant] = t
+	}
+	for i := range rec.Gateways {
+		t := out[rec.Gateways[i].Tenant]
+		t.Gateways = append(t.Gateways, rec.Gateways[i])
+		out[rec.Gateways[i].Tenant] = t
+	}
+	for i := range rec.Clients {
+		t := out[rec.Clients[i].Tenant]
+		t.Clients = append(t.Clients, rec.Clients[i])
+		out[rec.Clients[i].Tenant] = t
+	}
+	return out
 }

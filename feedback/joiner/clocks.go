@@ -2,7 +2,6 @@ package joiner
 
 import (
 	"context"
-	"time"
 
 	db "github.com/fermata-io/fermata/storage/clickhouse"
 	"github.com/fermata-io/fermata/storage/clocks"
@@ -10,8 +9,8 @@ import (
 )
 
 // writeClocks stores what requests of one tenant say of their pages' clocks, where that is new, and has those other
-// requests of the sessions joined again in which it may show a contradiction. now is the database's clock, µs.
-func (w *worker) writeClocks(ctx context.Context, tenant string, reqs []*requests.Request, now int64) error {
+// requests of the sessions joined again in which it may show a contradiction.
+func (w *worker) writeClocks(ctx context.Context, tenant string, reqs []*requests.Request) error {
 	batch := clocks.Table.NewBatch()
 	joined := map[string]bool{}
 	for _, r := range reqs {
@@ -39,7 +38,7 @@ func (w *worker) writeClocks(ctx context.Context, tenant string, reqs []*request
 		return err
 	}
 	for _, id := range again {
-		w.note(name{tenant, id}, now/1_000_000, false, time.Now())
+		w.again(name{tenant, id})
 	}
 	return nil
 }

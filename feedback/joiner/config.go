@@ -14,18 +14,20 @@ import (
 type Config struct {
 	// ClickHouse is the database that is read and written. clickhouse::dsn is required.
 	ClickHouse clickhouse.Config `mapstructure:"clickhouse"`
-	// Interval is how often new records are looked for. Default 1 s.
+	// Interval is how often new records are looked for. Default 500 ms.
 	Interval time.Duration `mapstructure:"interval"`
-	// Overlap is how far back each look reaches over the one before, for rows that became visible late. Default 3 s.
-	Overlap time.Duration `mapstructure:"overlap"`
+	// Lag is how long after its time stamp a record is looked at, beyond the inserts that the database tells of: those that
+	// other servers of a cluster run. Default 0.
+	Lag time.Duration `mapstructure:"lag"`
 	// Settle is how long a request that got records is given before it is joined, since others mostly follow. Default 1 s.
 	Settle time.Duration `mapstructure:"settle"`
 	// Refresh is how often the progress of a running stream is written; its first chunks and its end are at once. Default 10 s.
 	Refresh time.Duration `mapstructure:"refresh"`
 	// MaxRequests bounds the requests that are held at once, and the rows of one piece of a look. Default 20 000.
 	MaxRequests int `mapstructure:"max_requests"`
-	// Remember is of how many requests it is remembered what was written; others are looked up. Default 100 000.
-	Remember int `mapstructure:"remember"`
+	// MemoryBytes is about how much the records of recent requests may take; those of others are read again when they
+	// change. Default 64 MiB.
+	MemoryBytes int `mapstructure:"memory_bytes"`
 	// Batch is how many requests are read together. Default 500.
 	Batch int `mapstructure:"batch"`
 	// EventSlack is how far the silences of two streams may lie apart and still be one event. Default 100 ms.
@@ -43,8 +45,8 @@ func NewDefaultConfig() *Config {
 	db := clickhouse.NewDefaultConfig()
 	db.MaxOpenConns, db.MaxIdleConns = 4, 4
 	return &Config{
-		ClickHouse: db, Interval: time.Second, Overlap: 3 * time.Second, Settle: time.Second, Refresh: 10 * time.Second,
-		MaxRequests: 20_000, Remember: 100_000, Batch: 500, EventSlack: 100 * time.Millisecond,
+		ClickHouse: db, Interval: 500 * time.Millisecond, Settle: time.Second, Refresh: 10 * time.Second,
+		MaxRequests: 20_000, MemoryBytes: 64 << 20, Batch: 500, EventSlack: 100 * time.Millisecond,
 		TextureInterval: 10 * time.Second, TextureWindow: 24 * time.Hour,
 	}
 }
@@ -57,7 +59,6 @@ func (c *Config) Validate() error {
 		v   time.Duration
 	}{
 		{"interval", c.Interval},
-		{"overlap", c.Overlap},
 		{"refresh", c.Refresh},
 		{"event_slack", c.EventSlack},
 		{"texture_interval", c.TextureInterval},
@@ -67,11 +68,16 @@ func (c *Config) Validate() error {
 			errs = append(errs, fmt.Errorf("%s: is %s; want more than 0", f.key, f.v))
 		}
 	}
-	if c.Settle < 0 {
-		errs = append(errs, fmt.Errorf("settle: is %s; want 0 or more", c.Settle))
+	for _, f := range []struct {
+		key string
+		v   time.Duration
+	}{{"settle", c.Settle}, {"lag", c.Lag}} {
+		if f.v < 0 {
+			errs = append(errs, fmt.Errorf("%s: is %s; want 0 or more", f.key, f.v))
+		}
 	}
-	if c.Remember < 1 {
-		errs = append(errs, fmt.Errorf("remember: is %d; want 1 or more", c.Remember))
+	if c.MemoryBytes < 1<<20 {
+		errs = append(errs, fmt.Errorf("memory_bytes: is %d; want at least 1 MiB (%d)", c.MemoryBytes, 1<<20))
 	}
 	if c.Batch < 1 || c.Batch > 1000 {
 		errs = append(errs, fmt.Errorf("batch: is %d; want 1 to 1000", c.Batch))

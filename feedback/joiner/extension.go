@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
-	lru "github.com/hashicorp/golang-lru/v2"
 	"go.opentelemetry.io/collector/component"
 	"go.uber.org/zap"
 
@@ -110,15 +109,16 @@ type worker struct {
 	store  *requests.Store
 	found  *findings.Reader
 
-	// Seconds since the Unix epoch on the database's clock: all rows stamped before from are noted, all before saved are
-	// joined and known to be.
-	started     bool
-	from, saved int64
-	saveDue     time.Time
-	blind       bool                      // other users' inserts can't be seen
-	seen        map[arrival]uint64        // sums of the rows that were noted, from from on
-	pending     map[name]*pending         // noted, and not joined yet
-	written     *lru.Cache[name, written] // rows written last
+	// Seconds since the Unix epoch on the database's clock.
+	began   int64 // when this joiner did; 0: not yet
+	now     int64 // at the start of the look
+	from    int64 // all rows stamped before are noted
+	saved   int64 // all rows stamped before are joined, and that is stored
+	saveDue time.Time
+	blind   bool // other users' inserts can't be seen
+
+	memory *memory
+	filter *filter
 
 	textureFrom int64 // as from, for the comparison of versions
 	textureDue  time.Time
@@ -135,14 +135,9 @@ func open(cfg *Config, tel *telemetry) (*worker, error) {
 	}
 	limits := requests.NewDefaultReadLimits()
 	limits.Rows = 100_000
-	last, err := lru.New[name, written](cfg.Remember)
-	if err != nil {
-		return nil, errors.Join(err, ins.Close(), conn.Close())
-	}
 	return &worker{
 		cfg: cfg, cross: crosstier.NewDefaultConfig(), tel: tel, conn: conn, insert: ins,
-		store: requests.New(conn, limits), found: findings.NewReader(conn),
-		seen: map[arrival]uint64{}, pending: map[name]*pending{}, written: last,
+		store: requests.New(conn, limits), found: findings.NewReader(conn), memory: newMemory(cfg.MemoryBytes),
 	}, nil
 }
 
@@ -153,71 +148,66 @@ const saveEvery = 5 * time.Second
 
 // look finds what is new and stores what follows from it.
 func (w *worker) look(ctx context.Context) error {
-	began := time.Now()
+	start := time.Now()
 	m, err := w.moment(ctx)
 	if err != nil {
 		return err
 	}
-	if !w.started {
+	w.now = m.us / 1_000_000
+	if w.began == 0 {
 		if w.from, err = w.loadProgress(ctx); err != nil {
 			return err
 		}
-		w.started, w.saved, w.textureFrom = true, w.from, w.from
+		w.began, w.saved, w.textureFrom = w.now, w.from, w.from
+		w.filter = newFilter(w.from)
 	}
 	from := w.from
-	spans, err := w.spans(ctx)
-	if err != nil {
-		return err
-	}
-	for _, s := range spans {
-		if err := w.changes(ctx, s); err != nil {
+	if from < m.safe {
+		spans, err := w.spans(ctx, m.safe)
+		if err != nil {
 			return err
 		}
-		if err := w.joinDue(ctx); err != nil {
+		for _, s := range spans {
+			if err := w.take(ctx, s); err != nil {
+				return err
+			}
+			if s.shard+1 == s.shards {
+				w.from = s.until
+			}
+			if err := w.joinDue(ctx, m); err != nil {
+				return err
+			}
+		}
+		if err := w.events(ctx, from); err != nil {
 			return err
 		}
-		if s.shard+1 == s.shards {
-			w.from = max(w.from, min(s.until, m.safe))
-			w.forget()
-		}
-		if err := w.save(ctx, m); err != nil {
+		if err := w.textures(ctx, w.now); err != nil {
 			return err
 		}
-	}
-	if err := w.events(ctx, from); err != nil {
+	} else if err := w.joinDue(ctx, m); err != nil {
 		return err
 	}
-	if err := w.textures(ctx, m.us/1_000_000); err != nil {
-		return err
-	}
-	w.tel.looked(time.Since(began))
+	w.tel.looked(time.Since(start))
 	return nil
 }
 
-// save stores progress now and then, and tells how far behind the joiner is.
-func (w *worker) save(ctx context.Context, m moment) error {
+// joinDue joins the requests that are due, tells how far behind the joiner is, and stores its progress now and then.
+func (w *worker) joinDue(ctx context.Context, m moment) error {
+	for _, b := range batches(w.due(time.Now()), w.cfg.Batch) {
+		if err := w.join(ctx, b, m.us); err != nil {
+			return err
+		}
+		for _, h := range b {
+			h.pending = false
+			delete(w.memory.pending, h.name)
+		}
+		w.tel.joinedSome(len(b))
+		w.memory.trim()
+	}
 	w.tel.behind(max(time.Duration(m.safe-w.from)*time.Second, w.overdue(time.Now())))
 	if time.Now().Before(w.saveDue) {
 		return nil
 	}
 	w.saveDue = time.Now().Add(saveEvery)
 	return w.saveProgress(ctx)
-}
-
-// joinDue joins the requests that are due.
-func (w *worker) joinDue(ctx context.Context) error {
-	for _, b := range batches(w.due(time.Now()), w.cfg.Batch) {
-		m, err := w.moment(ctx)
-		if err != nil {
-			return err
-		}
-		if err := w.join(ctx, b, m.us); err != nil {
-			return err
-		}
-		for _, n := range b {
-			delete(w.pending, n)
-		}
-		w.tel.joinedSome(len(b))
-	}
-	return nil
 }

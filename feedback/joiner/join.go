@@ -1,6 +1,7 @@
 package joiner
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -14,25 +15,85 @@ import (
 // addedStep is how much higher than the state it adds to the joiner stores a finding of a stream.
 const addedStep = 8
 
-// join reads requests of one tenant and stores what follows: findings that are new or differ from what is stored, and rows.
-// now is the database's clock, µs.
-func (w *worker) join(ctx context.Context, batch []name, now int64) error {
+// join assembles requests of one tenant and stores what follows: findings that are new or differ from what is stored, and
+// rows. now is the database's clock, µs.
+func (w *worker) join(ctx context.Context, batch []*held, now int64) error {
 	tenant := batch[0].tenant
-	ids := make([]string, len(batch))
-	for i, n := range batch {
-		ids[i] = n.id
-	}
-	reqs, err := w.store.Requests(ctx, tenant, ids)
+	records, err := w.complete(ctx, tenant, batch)
 	if err != nil {
 		return err
 	}
-	if err := w.writeClocks(ctx, tenant, reqs, now); err != nil {
+	ids := make([]string, 0, len(batch))
+	var answers []*held
+	for _, h := range batch {
+		if w.isAnswer(h) {
+			answers = append(answers, h)
+			continue
+		}
+		ids = append(ids, h.id)
+		for _, a := range h.rec.Answers() {
+			if other := w.memory.all[name{tenant, a}]; other != nil && !other.pending && w.isAnswer(other) {
+				answers = append(answers, other)
+			}
+		}
+	}
+	reqs, err := w.store.Join(ctx, tenant, ids, records)
+	if err != nil {
+		return err
+	}
+	if err := w.writeClocks(ctx, tenant, reqs); err != nil {
 		return err
 	}
 	if err := w.findings(ctx, tenant, reqs); err != nil {
 		return err
 	}
-	return w.writeRows(ctx, reqs, now)
+	return w.writeRows(ctx, tenant, reqs, answers, now)
+}
+
+// isAnswer reports whether an id is that of an answer only, of a request that is held: its records belong there.
+func (w *worker) isAnswer(h *held) bool {
+	owner, ok := w.memory.owners[h.name]
+	return ok && owner != h.id && len(h.rec.Streams)+len(h.rec.Clients) > 0 && h.rec.OnlyAnswer(h.id)
+}
+
+// complete reads what is not held of requests and of their other names, and returns the records by id.
+func (w *worker) complete(ctx context.Context, tenant string, batch []*held) (map[string]*requests.Records, error) {
+	var missing []*held
+	for _, h := range batch {
+		if !h.whole {
+			missing = append(missing, h)
+		}
+	}
+	if err := w.load(ctx, tenant, missing); err != nil {
+		return nil, err
+	}
+	records := make(map[string]*requests.Records, len(batch))
+	var names []*held
+	missing = missing[:0]
+	for _, h := range batch {
+		records[h.id] = &h.rec
+		for _, id := range h.rec.Names() {
+			n := name{tenant, id}
+			other := w.memory.all[n]
+			if other == nil && w.sinceFilter(h) && !w.filter.has(ofRecord, n) {
+				continue // nothing came under it
+			}
+			other = w.memory.get(n)
+			other.first = min(other.first, h.first)
+			names = append(names, other)
+			if !other.whole {
+				missing = append(missing, other)
+			}
+		}
+	}
+	slices.SortFunc(missing, func(a, b *held) int { return cmp.Compare(a.id, b.id) })
+	if err := w.load(ctx, tenant, slices.Compact(missing)); err != nil {
+		return nil, err
+	}
+	for _, h := range names {
+		records[h.id] = &h.rec
+	}
+	return records, nil
 }
 
 // several reports whether more than one record can tell something of a request.

@@ -2,6 +2,7 @@ package joiner
 
 import (
 	"encoding/json"
+	"os"
 	"testing"
 	"time"
 
@@ -23,7 +24,12 @@ import (
 	"github.com/fermata-io/fermata/storage/streams"
 )
 
-func TestMain(m *testing.M) { enginetest.Main(m) }
+func TestMain(m *testing.M) {
+	if dsn := os.Getenv(childDSN); dsn != "" {
+		runChild(dsn)
+	}
+	enginetest.Main(m)
+}
 
 // rig is a migrated database with a joiner that looks when it is told to.
 type rig struct {
@@ -37,7 +43,7 @@ func newRig(t *testing.T) *rig {
 	t.Helper()
 	e := enginetest.Start(t)
 	cfg := NewDefaultConfig()
-	cfg.Settle = 0
+	cfg.Settle, cfg.Refresh = 0, time.Nanosecond
 	cfg.ClickHouse.DSN = configopaque.String(e.DSN(e.NewDatabase(t)))
 	opts, err := cfg.ClickHouse.Options()
 	require.NoError(t, err)
@@ -68,7 +74,9 @@ func (r *rig) store(t *testing.T, rec corpus.Records) {
 		names = aliases.AppendGateway(names, &rec.Gateways[i])
 	}
 	for i := range rec.Clients {
-		rec.Clients[i].ReceivedAt = time.Now().UnixMicro()
+		if rec.Clients[i].ReceivedAt == 0 {
+			rec.Clients[i].ReceivedAt = time.Now().UnixMicro()
+		}
 		row := clients.FromWire(&rec.Clients[i])
 		c.Append(&row)
 		names = aliases.AppendClient(names, &rec.Clients[i])
@@ -93,7 +101,12 @@ func (r *rig) store(t *testing.T, rec corpus.Records) {
 
 func (r *rig) look(t *testing.T) {
 	t.Helper()
-	require.NoError(t, r.w.look(t.Context()))
+	var now time.Time
+	require.NoError(t, r.conn.QueryRow(t.Context(), "SELECT now()").Scan(&now))
+	require.Eventually(t, func() bool { // the second has to be over
+		require.NoError(t, r.w.look(t.Context()))
+		return r.w.from > now.Unix()
+	}, 30*time.Second, 20*time.Millisecond)
 }
 
 // rows counts the states stored.
@@ -281,10 +294,10 @@ func TestLifecycle(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	cfg := NewDefaultConfig()
-	cfg.Interval, cfg.Overlap, cfg.Settle, cfg.Refresh, cfg.EventSlack, cfg.Batch, cfg.MaxRequests, cfg.Remember = 0, 0, -1, 0, 0, 0, -1, 0
+	cfg.Interval, cfg.Lag, cfg.Settle, cfg.Refresh, cfg.EventSlack, cfg.Batch, cfg.MaxRequests, cfg.MemoryBytes = 0, -1, -1, 0, 0, 0, -1, 0
 	cfg.TextureInterval, cfg.TextureWindow = 0, 0
 	err := cfg.Validate()
-	for _, key := range []string{"interval", "overlap", "settle", "refresh", "remember", "event_slack", "batch", "max_requests", "texture_interval", "texture_window"} {
+	for _, key := range []string{"interval", "lag", "settle", "refresh", "memory_bytes", "event_slack", "batch", "max_requests", "texture_interval", "texture_window"} {
 		require.ErrorContains(t, err, key+": ")
 	}
 }

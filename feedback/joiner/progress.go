@@ -4,7 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"math"
+	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 
@@ -23,11 +23,15 @@ type moment struct {
 	safe int64 // rows stamped before this second are visible, whoever inserts them
 }
 
+// blindLag is how long inserts are given of which the database does not tell.
+const blindLag = 5 * time.Second
+
 // moment reads the clock. A row is stamped when its insert begins and is visible when that ends, so nothing since the start
-// of the longest insert that runs is safe; overlap is for inserts that other servers of a cluster run.
+// of the longest insert that runs is safe; lag is for inserts that other servers of a cluster run.
 func (w *worker) moment(ctx context.Context) (moment, error) {
 	var m moment
 	var longest float64
+	lag := w.cfg.Lag
 	if !w.blind {
 		err := w.conn.QueryRow(settings(ctx, "clock"), clockSQL).Scan(&m.us, &longest)
 		if code, ok := db.Code(err); ok && code == accessDenied {
@@ -37,11 +41,12 @@ func (w *worker) moment(ctx context.Context) (moment, error) {
 		}
 	}
 	if w.blind {
+		lag = max(lag, blindLag)
 		if err := w.conn.QueryRow(settings(ctx, "clock"), "SELECT toUnixTimestamp64Micro(now64(6))").Scan(&m.us); err != nil {
 			return m, fmt.Errorf("clock: %w", err)
 		}
 	}
-	m.safe = m.us/1_000_000 - max(int64(math.Ceil(longest))+1, int64(w.cfg.Overlap.Seconds()))
+	m.safe = (m.us - int64(longest*1e6) - lag.Microseconds()) / 1_000_000
 	return m, nil
 }
 
@@ -73,8 +78,8 @@ func (w *worker) saveProgress(ctx context.Context) error {
 // handled is the second before which everything is joined and written.
 func (w *worker) handled() int64 {
 	h := w.from
-	for _, c := range w.pending {
-		h = min(h, c.first)
+	for _, p := range w.memory.pending {
+		h = min(h, p.since)
 	}
 	return h
 }

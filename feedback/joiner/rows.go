@@ -17,50 +17,36 @@ import (
 //go:embed queries/stored.sql
 var storedSQL string
 
-// written is what is known of the row of a request that was written last.
+// written is what is known of the row of a request that was written last; the zero value: none.
 type written struct {
-	content uint64 // hash of the row but for its version
+	content uint64 // hash of the row but for its version; 0: not known
 	at      int64  // its started_at
 	version uint64
+	gone    bool
+	running bool
 	when    time.Time
 }
 
-// storedRow is a place where a request has rows.
-type storedRow struct {
-	at      int64
-	version uint64
-	gone    bool
-}
-
-// writeRows stores the rows of requests of one tenant that differ from what was written last. now is the database's clock
-// before the records were read, µs.
-func (w *worker) writeRows(ctx context.Context, reqs []*requests.Request, now int64) error {
-	rows := make([]requests.Row, len(reqs))
-	var unknown []int
-	for i, r := range reqs {
-		rows[i] = r.Row()
-		if !w.written.Contains(name{rows[i].Tenant, rows[i].RequestID}) {
-			unknown = append(unknown, i)
-		}
-	}
-	places, err := w.places(ctx, reqs, rows, unknown)
+// writeRows stores the rows of requests of one tenant that differ from what was written last, and takes back those of ids
+// that turned out to be other requests' answers. now is the database's clock before the records were read, µs.
+func (w *worker) writeRows(ctx context.Context, tenant string, reqs []*requests.Request, answers []*held, now int64) error {
+	places, err := w.places(ctx, tenant, reqs, answers)
 	if err != nil {
 		return err
 	}
 	batch := requests.Table.NewBatch()
-	fresh := map[name]written{}
+	fresh := map[*held]written{}
 	var content []byte
-	for i := range rows {
-		row := &rows[i]
-		n := name{row.Tenant, row.RequestID}
+	write := func(h *held, row *requests.Row) {
 		content = requests.Table.AppendContent(content[:0], row)
-		state := written{content: xxh3.Hash(content), at: int64(row.StartedAt), version: uint64(now), when: time.Now()} //nolint:gosec // after 1970
-		old := places[row.RequestID]
-		if last, ok := w.written.Get(n); ok {
-			if last.content == state.content {
-				continue
+		state := written{content: xxh3.Hash(content), at: int64(row.StartedAt), version: uint64(now), gone: row.Gone, when: time.Now()} //nolint:gosec // after 1970
+		state.running = row.State == string(requests.StateRunning)
+		old := places[h.id]
+		if h.row.version > 0 {
+			if h.row.content == state.content {
+				return
 			}
-			old = []storedRow{{at: last.at, version: last.version}}
+			old = []written{h.row}
 		}
 		for _, o := range old {
 			state.version = max(state.version, o.version+1) // the database's clock may have been set back
@@ -69,55 +55,71 @@ func (w *worker) writeRows(ctx context.Context, reqs []*requests.Request, now in
 		batch.Append(row)
 		for _, o := range old {
 			if o.at != state.at && !o.gone {
-				batch.Append(&requests.Row{
-					Tenant: row.Tenant, RequestID: row.RequestID, StartedAt: table.Micros(o.at), Version: state.version, Gone: true,
-				})
+				batch.Append(&requests.Row{Tenant: h.tenant, RequestID: h.id, StartedAt: table.Micros(o.at), Version: state.version, Gone: true})
 			}
 		}
-		fresh[n] = state
+		fresh[h] = state
+	}
+	for _, r := range reqs {
+		row := r.Row()
+		write(w.memory.get(name{tenant, r.RequestID}), &row)
+	}
+	for _, h := range answers {
+		for _, o := range append(places[h.id], h.row) {
+			if o.version > 0 && !o.gone {
+				write(h, &requests.Row{Tenant: tenant, RequestID: h.id, StartedAt: table.Micros(o.at), Gone: true})
+			}
+		}
 	}
 	if batch.Len() == 0 {
 		return nil
 	}
-	err = w.insert.Insert(ctx, db.Block{SQL: batch.InsertSQL(), Input: batch.Input()})
-	for n, state := range fresh {
-		if err != nil {
-			w.written.Remove(n) // it may or may not be written
-			continue
+	if err := w.insert.Insert(ctx, db.Block{SQL: batch.InsertSQL(), Input: batch.Input()}); err != nil {
+		for h := range fresh {
+			h.row, h.rowKnown = written{}, false // it may or may not be written
 		}
-		w.written.Add(n, state)
+		return err
 	}
-	if err == nil {
-		w.tel.wroteRows(batch.Len())
+	for h, state := range fresh {
+		h.row, h.rowKnown = state, true
 	}
-	return err
+	w.tel.wroteRows(batch.Len())
+	return nil
 }
 
 // slack is how far apart the clocks of a request's tiers may be.
 const slack = int64(24 * time.Hour / time.Microsecond)
 
 // places looks up where requests have rows of which nothing is remembered.
-func (w *worker) places(ctx context.Context, reqs []*requests.Request, rows []requests.Row, which []int) (map[string][]storedRow, error) {
-	if len(which) == 0 {
+func (w *worker) places(ctx context.Context, tenant string, reqs []*requests.Request, answers []*held) (map[string][]written, error) {
+	var ids []string
+	since, until := int64(noInstant), int64(0)
+	for _, r := range reqs {
+		if !w.memory.get(name{tenant, r.RequestID}).rowKnown {
+			first, last := r.Span()
+			since, until = min(since, first), max(until, last)
+			ids = append(ids, r.RequestID)
+		}
+	}
+	for _, h := range answers {
+		if !h.rowKnown {
+			since, until = min(since, h.first), max(until, w.now*1_000_000)
+			ids = append(ids, h.id)
+		}
+	}
+	if len(ids) == 0 {
 		return nil, nil
 	}
-	ids := make([]string, len(which))
-	since, until := int64(rows[which[0]].StartedAt), int64(0)
-	for k, i := range which {
-		ids[k] = rows[i].RequestID
-		first, last := reqs[i].Span()
-		since, until = min(since, first), max(until, last)
-	}
-	out := map[string][]storedRow{}
+	out := map[string][]written{}
 	err := w.query(ctx, "stored", storedSQL, func(rs driver.Rows) error {
 		var id string
-		var s storedRow
-		if err := rs.Scan(&id, &s.at, &s.version, &s.gone); err != nil {
+		var o written
+		if err := rs.Scan(&id, &o.at, &o.version, &o.gone); err != nil {
 			return err
 		}
-		out[id] = append(out[id], s)
+		out[id] = append(out[id], o)
 		return nil
-	}, clickhouse.Named("tenant", rows[which[0]].Tenant), clickhouse.Named("ids", ids),
+	}, clickhouse.Named("tenant", tenant), clickhouse.Named("ids", ids),
 		clickhouse.Named("since", max(0, since-slack)), clickhouse.Named("until", until+slack))
 	return out, err
 }

@@ -79,7 +79,7 @@ func (w *worker) textures(ctx context.Context, now int64) error {
 			return err
 		}
 	}
-	w.textureFrom = now - int64(w.cfg.Overlap.Seconds())
+	w.textureFrom = w.from
 	w.textureDue = time.Now().Add(max(w.cfg.TextureInterval, 20*time.Since(began)))
 	return nil
 }

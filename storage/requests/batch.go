@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/fermata-io/fermata/internal/wire"
 	"github.com/fermata-io/fermata/storage/clocks"
 )
 
@@ -25,16 +26,11 @@ func (s *Store) Requests(ctx context.Context, tenant string, ids []string) ([]*R
 	}
 	// What others logged under another name of one of them.
 	var names []string
-	wants := map[string][]string{} // by request
 	for _, id := range ids {
 		if own[id] == nil {
 			continue
 		}
-		for _, n := range joinNames(own[id]) {
-			if n == id || len(wants[id]) == maxNames {
-				continue
-			}
-			wants[id] = append(wants[id], n)
+		for _, n := range namesOf(id, own[id]) {
 			if _, have := own[n]; !have && !asked[n] {
 				asked[n] = true
 				names = append(names, n)
@@ -50,7 +46,25 @@ func (s *Store) Requests(ctx context.Context, tenant string, ids []string) ([]*R
 			own[id] = r
 		}
 	}
-	session, err := s.sessionsOf(ctx, tenant, rec.Clients)
+	return s.Join(ctx, tenant, ids, own)
+}
+
+// namesOf lists the other names under which records of a request are looked for.
+func namesOf(id string, rec *Records) []string {
+	names := slices.DeleteFunc(rec.Names(), func(n string) bool { return n == id })
+	return names[:min(len(names), maxNames)]
+}
+
+// Join assembles requests of a tenant, of which ids are distinct, from records that were read before: those of each request
+// and those under its other names, by their id. Requests without records are left out.
+func (s *Store) Join(ctx context.Context, tenant string, ids []string, own map[string]*Records) ([]*Request, error) {
+	var pages []wire.Client
+	for _, id := range ids {
+		if own[id] != nil {
+			pages = append(pages, own[id].Clients...)
+		}
+	}
+	session, err := s.sessionsOf(ctx, tenant, pages)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +76,7 @@ func (s *Store) Requests(ctx context.Context, tenant string, ids []string) ([]*R
 			continue
 		}
 		all := *r
-		for _, n := range wants[id] {
+		for _, n := range namesOf(id, r) {
 			if other := own[n]; other != nil {
 				all = join(all, *other)
 			}
@@ -111,7 +125,7 @@ func split(rec Records) map[string]*Records {
 		r.Gateways = append(r.Gateways, rec.Gateways[i])
 	}
 	for i := range rec.Clients {
-		r := of(rec.Clients[i].RequestID)
+		r := of(first(rec.Clients[i].RequestID, rec.Clients[i].ResponseID)) // as the table does
 		r.Clients = append(r.Clients, rec.Clients[i])
 	}
 	return out
