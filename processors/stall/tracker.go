@@ -231,6 +231,12 @@ func (t *Tracker) late(c coldGap, dst []Event) []Event {
 	return append(dst, Event{Raise, t.stallFinding(&tr)})
 }
 
+// Unseen tells that the stream may have gone on unseen until atUS: the time until then is no gap.
+func (t *Tracker) Unseen(atUS int64) {
+	t.lastUS = max(t.lastUS, atUS)
+	t.hiddenUS, t.hiddenSince = 0, t.lastUS
+}
+
 // Tick tells that the stream was watched until nowUS without a new chunk, so that a silence shows before
 // anything ends it.
 func (t *Tracker) Tick(nowUS int64, dst []Event) []Event {
@@ -283,10 +289,11 @@ func (t *Tracker) Finish(e End, dst []Event) []Event {
 	if e.Done || e.Aborted {
 		return dst
 	}
+	last := max(0, t.n-1)
 	f := Finding{
-		Kind: wire.FindingDeadStream, Chunk: t.n, StartUS: t.lastUS, DurationUS: at - t.lastUS,
+		Kind: wire.FindingDeadStream, Chunk: last, StartUS: t.lastUS, DurationUS: at - t.lastUS,
 		Severity: SeverityCritical, Confidence: 1,
-		Evidence: Evidence{FirstChunk: t.n, LastChunk: t.n, LongestUS: at - t.lastUS, BaselineUS: t.MedianUS(), Keepalives: t.keepalives},
+		Evidence: Evidence{FirstChunk: last, LastChunk: last, LongestUS: at - t.lastUS, BaselineUS: t.MedianUS(), Keepalives: t.keepalives},
 	}
 	return append(dst, Event{Raise, f})
 }

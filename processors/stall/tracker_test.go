@@ -225,7 +225,7 @@ func TestDeadStream(t *testing.T) {
 	f.take(tr.Finish(stall.End{AtUS: 19*30_000 + 4_000_000}, nil))
 	require.Len(t, f.of(wire.FindingDeadStream), 1)
 	require.Len(t, f.of(wire.FindingStall), 1)
-	require.EqualValues(t, 20, f.of(wire.FindingDeadStream)[0].Chunk)
+	require.EqualValues(t, 19, f.of(wire.FindingDeadStream)[0].Chunk)
 }
 
 // TestAgainstNaiveOracle compares single gaps with the definition, computed from all gaps before each.

@@ -1,12 +1,10 @@
 package streamprocessor
 
 import (
-	"cmp"
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
+	"unique"
 
 	"github.com/fermata-io/fermata/internal/wire"
 	"github.com/fermata-io/fermata/processors/repetition"
@@ -16,37 +14,64 @@ import (
 // detectors is what all streams share: thresholds, read only.
 type detectors struct {
 	cfg   *Config
-	rules *stall.Rules
+	rules map[string]*stall.Config // by query type; "" for every other one
 	loop  repetition.Config
 }
 
-// follower follows one stream: its segments in order, and its silence.
+func newDetectors(cfg *Config) detectors {
+	d := detectors{cfg: cfg, rules: map[string]*stall.Config{}, loop: cfg.loop()}
+	r := cfg.rules()
+	d.rules[""] = &r.Default
+	for q, c := range r.ByQueryType {
+		d.rules[q] = &c
+	}
+	return d
+}
+
+func (d *detectors) stall(queryType string) *stall.Config {
+	if c, ok := d.rules[queryType]; ok {
+		return c
+	}
+	return d.rules[""]
+}
+
+// follower follows one stream: its segments in order, and its silence. A hundred thousand are open at once, so
+// what most streams don't need has no room until it is needed.
 type follower struct {
-	det     *detectors
-	stream  wire.Stream // identity and target; no chunks
-	tracker stall.Tracker
+	det       *detectors
+	key       key
+	target    unique.Handle[wire.Target]
+	queryType string
+	rules     *stall.Config
+
+	tracker stall.Tracker // of choice 0
+	choices []*choice
+	current uint16                 // choice that spoke last
 	loops   []*repetition.Detector // by choice
-	nextSeq uint32
-	content int64 // content-bearing chunks so far
 	times   chunkTimes
 
-	knownUS  int64 // offset up to which the stream is known
-	started  bool  // a content-bearing chunk came
-	sawDone  bool
-	sawOther bool // a kind of chunk that only emitters with terminal events report
-	finished bool
-	shown    map[string]wire.Finding // last state handed on, by id
+	nextSeq uint32
+	content int64 // content-bearing chunks so far
+	knownUS int64 // offset up to which the stream is known, or believed to have been silent
+	toldUS  int64 // offset up to which records told of it
+	lastUS  int64 // offset of the last content-bearing chunk
 
-	stallEvents []stall.Event
-	loopEvents  []repetition.Event
-	changed     map[string]wire.Finding
+	startUnknown bool
+	headless     bool // the first segment is missing
+	hole         bool // segments in front of the next chunk are missing
+	started      bool // a content-bearing chunk came
+	sawDone      bool
+	sawOther     bool // a kind of chunk that only emitters with terminal events report
+	finished     bool
+
+	changed []wire.Finding // not told yet
+	told    []told
 }
 
 func newFollower(det *detectors, s *wire.Stream) *follower {
-	f := &follower{det: det, stream: *s, changed: map[string]wire.Finding{}, shown: map[string]wire.Finding{}}
-	f.stream.Chunks = wire.Chunks{}
-	cfg := det.rules.For(s.QueryType)
-	f.tracker = stall.New(&cfg)
+	f := &follower{det: det, key: keyOf(s), target: unique.Make(s.Target), queryType: s.QueryType, startUnknown: s.StartUnknown}
+	f.rules = det.stall(s.QueryType)
+	f.tracker = stall.New(f.rules)
 	return f
 }
 
@@ -54,8 +79,7 @@ func newFollower(det *detectors, s *wire.Stream) *follower {
 func (f *follower) take(s *wire.Stream) {
 	f.learn(s)
 	c := &s.Chunks
-	// Only loops ask when a chunk came, and a whole stream without text has none.
-	loops := len(c.Text) > 0 || s.Seq > 0 || !s.Final
+	readable := len(c.Text) > 0 || len(c.Hashes) > 0 || len(f.loops) > 0
 	for i := range c.T {
 		k := c.KindAt(i)
 		switch k {
@@ -66,37 +90,63 @@ func (f *follower) take(s *wire.Stream) {
 		default:
 		}
 		bears := c.ContentBearing(i)
-		if bears && !f.started {
-			f.started = true
-			f.slowStart(c.T[i], false)
-		}
-		f.stallEvents = f.tracker.Add(stall.ChunkOf(c, i), f.stallEvents)
+		f.add(c, i, bears)
 		if bears {
-			if loops {
+			if !f.started {
+				f.started = true
+				f.slowStart(c.T[i], false)
+			}
+			f.hole = false
+			if readable {
 				f.times.add(f.content, c.T[i])
 				f.read(c, i, k)
 			}
 			f.content++
+			f.lastUS = c.T[i]
 		}
 		f.knownUS = max(f.knownUS, c.T[i])
 	}
-	if s.ObservedUS.OK && s.ObservedUS.V > f.knownUS {
+	if s.ObservedUS.OK {
 		f.watch(s.ObservedUS.V)
 	}
+	if n := len(c.T); n > 0 {
+		f.toldUS = max(f.toldUS, c.T[n-1])
+	}
+	f.toldUS = max(f.toldUS, s.ObservedUS.V)
 	f.nextSeq = s.Seq + 1
 	if s.Final && (!s.ObservedUS.OK || s.EndUS.OK || f.ended(s)) {
 		f.finish(s)
 	}
-	f.collect()
+}
+
+// skip gives up the segments in front of seq.
+func (f *follower) skip(seq uint32) {
+	f.headless = f.headless || f.nextSeq == 0
+	f.hole = true
+	f.nextSeq = seq
 }
 
 // learn keeps what later segments tell of the stream as a whole.
 func (f *follower) learn(s *wire.Stream) {
 	if s.Model != "" {
-		f.stream.Target = s.Target
+		f.target = unique.Make(s.Target)
 	}
 	if s.QueryType != "" {
-		f.stream.QueryType = s.QueryType
+		f.queryType = s.QueryType
+	}
+}
+
+// late takes a segment that comes after it was given up. What it says of the stream's beginning still counts.
+func (f *follower) late(s *wire.Stream) {
+	if !f.headless || s.Seq != 0 {
+		return
+	}
+	for i := range s.Chunks.T {
+		if s.Chunks.ContentBearing(i) {
+			f.headless = false
+			f.slowStart(s.Chunks.T[i], false)
+			return
+		}
 	}
 }
 
@@ -106,26 +156,14 @@ func (f *follower) read(c *wire.Chunks, i int, k wire.Kind) {
 	if f.det.cfg.Loop.Disabled || !hashed && (len(c.Text) == 0 || c.Text[i] == "") {
 		return
 	}
-	choice := 0
-	if len(c.Choice) > 0 {
-		choice = int(c.Choice[i])
+	d := f.detector(choiceAt(c, i))
+	switch {
+	case d == nil:
+	case hashed:
+		f.loopEvents(d.WriteHashes(channelOf(k), f.content, hashesOf(c.Hashes[i]), nil))
+	default:
+		f.loopEvents(d.Write(channelOf(k), f.content, c.Text[i], nil))
 	}
-	const maxChoices = 16
-	if choice >= maxChoices {
-		return
-	}
-	for len(f.loops) <= choice {
-		f.loops = append(f.loops, nil)
-	}
-	if f.loops[choice] == nil {
-		f.loops[choice] = repetition.New(&f.det.loop)
-	}
-	d := f.loops[choice]
-	if hashed {
-		f.loopEvents = d.WriteHashes(channelOf(k), f.content, hashesOf(c.Hashes[i]), f.loopEvents)
-		return
-	}
-	f.loopEvents = d.Write(channelOf(k), f.content, c.Text[i], f.loopEvents)
 }
 
 // hashesOf reads the hexadecimal numbers of a chunk. One that can't be read is left out: what came by OTLP was not checked.
@@ -158,23 +196,42 @@ func (f *follower) watch(atUS int64) {
 	if !f.started {
 		f.slowStart(atUS, true)
 	}
-	f.stallEvents = f.tracker.Tick(atUS, f.stallEvents)
+	// Of several choices the one that spoke last is silent for sure; the others may be complete.
+	if t := f.trackerOf(f.current); t != nil {
+		f.events(f.current, t.Tick(atUS, nil))
+	}
 	f.knownUS = atUS
 }
 
-func (f *follower) slowStart(waitedUS int64, open bool) {
-	if f.stream.StartUnknown {
+// guess says that the stream seems silent up to atUS, because no record came for longer than its emitter ever took.
+// A silence that is shorter than a stall is left to the records.
+func (f *follower) guess(atUS int64) {
+	if f.started && atUS-f.lastUS < f.rules.Stall.Microseconds() {
 		return
 	}
-	limit := f.det.cfg.slowStart(f.stream.QueryType)
+	f.watch(atUS)
+}
+
+// slowStart judges the time to the first content, or how long it has been waited for. One that was raised and then
+// proved to be within the limit is taken back.
+func (f *follower) slowStart(waitedUS int64, open bool) {
+	if f.startUnknown || f.headless {
+		return
+	}
+	limit := f.det.cfg.slowStart(f.queryType)
 	sf, ok := stall.SlowStart(waitedUS, open, limit)
 	if !ok {
+		f.noSlowStart()
 		return
 	}
 	w := f.base(wire.FindingSlowStart, "content", sf.Chunk)
 	w.StartUS, w.DurationUS, w.Open, w.Severity, w.Confidence = sf.StartUS, sf.DurationUS, open, sf.Severity, sf.Confidence
 	w.Evidence = evidence(map[string]any{"waited_us": waitedUS, "limit_us": limit.Microseconds()})
 	f.change(w)
+}
+
+func (f *follower) noSlowStart() {
+	f.withdraw(func(t *told) bool { return t.Kind != wire.FindingSlowStart })
 }
 
 // ended reports whether the record says how the stream ended.
@@ -195,7 +252,10 @@ func (f *follower) finish(s *wire.Stream) {
 	}
 	at := max(f.knownUS, s.EndUS.Or(0))
 	if f.content > 0 || done {
-		f.stallEvents = f.tracker.Finish(stall.End{AtUS: at, Done: done, Aborted: abort}, f.stallEvents)
+		f.finishChoices(stall.End{AtUS: at, Done: done, Aborted: abort})
+	}
+	if !f.started {
+		f.noSlowStart() // there was no first content to be late
 	}
 	how := repetition.FinishStop
 	switch {
@@ -206,11 +266,7 @@ func (f *follower) finish(s *wire.Stream) {
 	case s.FinishReason == "" || abort:
 		how = repetition.FinishUnknown
 	}
-	for _, d := range f.loops {
-		if d != nil {
-			f.loopEvents = d.Finish(how, f.loopEvents)
-		}
-	}
+	f.finishLoops(how)
 	f.knownUS = at
 	f.finished = true
 	if how == repetition.FinishRepetition {
@@ -218,15 +274,29 @@ func (f *follower) finish(s *wire.Stream) {
 	}
 }
 
-// engineVerdict takes over a loop that the engine itself stopped at, when the text did not show it.
-func (f *follower) engineVerdict() {
-	for _, e := range f.loopEvents {
-		if e.Op != repetition.Withdraw {
-			return
+func (f *follower) finishLoops(how repetition.Finish) {
+	for _, d := range f.loops {
+		if d != nil {
+			f.loopEvents(d.Finish(how, nil))
 		}
 	}
-	for _, s := range f.shown {
-		if s.Kind == wire.FindingLoop && !s.Withdrawn {
+}
+
+// engineVerdict takes over a loop that the engine itself stopped at, when the text did not show it.
+func (f *follower) engineVerdict() {
+	seen := map[string]bool{}
+	for i := range f.told {
+		if f.told[i].Kind == wire.FindingLoop {
+			seen[f.told[i].ID] = !f.told[i].Withdrawn
+		}
+	}
+	for i := range f.changed {
+		if f.changed[i].Kind == wire.FindingLoop {
+			seen[f.changed[i].ID] = !f.changed[i].Withdrawn
+		}
+	}
+	for _, holds := range seen {
+		if holds {
 			return
 		}
 	}
@@ -241,52 +311,52 @@ func (f *follower) lost() {
 	if f.finished {
 		return
 	}
-	f.stallEvents = f.tracker.Finish(stall.End{AtUS: f.knownUS}, f.stallEvents)
-	for _, d := range f.loops {
-		if d != nil {
-			f.loopEvents = d.Finish(repetition.FinishUnknown, f.loopEvents)
+	f.finishChoices(stall.End{AtUS: f.knownUS})
+	f.finishLoops(repetition.FinishUnknown)
+	f.closeSlowStart()
+	f.finished = true
+}
+
+// forget closes what is open in a stream that will be followed no longer. What was true of it stays.
+func (f *follower) forget() {
+	for i := range f.told {
+		if t := &f.told[i]; t.Open {
+			w := f.finding(t)
+			w.Open = false
+			f.change(w)
 		}
 	}
 	f.finished = true
-	f.collect()
 }
 
-// collect turns the detectors' events into findings, the last state of each.
-func (f *follower) collect() {
-	for _, e := range f.stallEvents {
-		w := f.base(e.Finding.Kind, "content", e.Finding.Chunk)
-		w.Grade, w.StartUS, w.DurationUS, w.Open = e.Finding.Grade, e.Finding.StartUS, e.Finding.DurationUS, e.Finding.Open
-		w.Severity, w.Confidence = e.Finding.Severity, e.Finding.Confidence
-		w.Evidence = evidence(e.Finding.Evidence)
-		w.Withdrawn = e.Op == stall.Withdraw
-		f.change(w)
+func (f *follower) closeSlowStart() {
+	if !f.started {
+		f.slowStart(f.knownUS, false)
 	}
-	f.stallEvents = f.stallEvents[:0]
-	for _, e := range f.loopEvents {
-		w := f.base(wire.FindingLoop, e.Finding.Channel.String(), e.Finding.Chunk)
-		w.Open, w.Confidence, w.Severity = e.Finding.Open, e.Finding.Confidence, stall.SeverityWarning
-		if e.Finding.Evidence.HitLimit {
-			w.Severity = stall.SeverityCritical
-		}
-		w.StartUS = f.times.of(e.Finding.Chunk)
-		w.DurationUS = max(0, f.times.of(e.Finding.LastChunk)-w.StartUS)
-		w.Evidence = evidence(e.Finding.Evidence)
-		w.Withdrawn = e.Op == repetition.Withdraw
-		f.change(w)
-	}
-	f.loopEvents = f.loopEvents[:0]
 }
 
-func (f *follower) change(w wire.Finding) { f.changed[w.ID] = w }
+// replace lets a record of the whole stream take the place of what its segments told: findings of theirs that it does not
+// show are taken back.
+func (f *follower) replace(old *follower) {
+	f.told = old.told
+	f.knownUS = max(f.knownUS, old.knownUS)
+	f.withdraw(func(t *told) bool {
+		return slices.ContainsFunc(f.changed, func(w wire.Finding) bool { return w.ID == t.ID && !w.Withdrawn })
+	})
+}
 
 func (f *follower) base(kind wire.FindingKind, channel string, chunk int64) wire.Finding {
-	s := &f.stream
+	k := &f.key
 	return wire.Finding{
-		ID:   wire.FindingID(kind, s.Tenant, s.RequestID, s.Tier, s.Attempt, s.Emitter, s.StartedAt, channel, chunk),
-		Kind: kind, Tenant: s.Tenant, RequestID: s.RequestID, Tier: s.Tier, Attempt: s.Attempt, Emitter: s.Emitter,
-		StartedAt: s.StartedAt, Channel: channel, Chunk: wire.Some(chunk), Target: s.Target, QueryType: s.QueryType,
-		Attribution: attributionOf(kind, s.Tier),
+		ID: f.id(kind, channel, chunk), Kind: kind, Tenant: k.tenant, RequestID: k.requestID, Tier: k.tier, Attempt: k.attempt,
+		Emitter: k.emitter, StartedAt: k.startedAt, Channel: channel, Chunk: wire.Some(chunk), Target: f.target.Value(),
+		QueryType: f.queryType, Attribution: attributionOf(kind, k.tier),
 	}
+}
+
+func (f *follower) id(kind wire.FindingKind, channel string, chunk int64) string {
+	k := &f.key
+	return wire.FindingID(kind, k.tenant, k.requestID, k.tier, k.attempt, k.emitter, k.startedAt, channel, chunk)
 }
 
 // attributionOf is what one tier alone can say: a server's own flat curve is the engine's. The join compares
@@ -298,63 +368,4 @@ func attributionOf(kind wire.FindingKind, tier wire.Tier) string {
 	default:
 		return "unknown"
 	}
-}
-
-// drain returns what has changed enough to be told, and remembers it as told. A finding that was never shown
-// and is withdrawn is never told. An open finding that only grew is told again after a tenth more, or when
-// all is set.
-func (f *follower) drain(all bool) []wire.Finding {
-	if len(f.changed) == 0 {
-		return nil
-	}
-	out := make([]wire.Finding, 0, len(f.changed))
-	for id, w := range f.changed {
-		old, told := f.shown[id]
-		if w.Withdrawn && !told {
-			delete(f.changed, id)
-			continue
-		}
-		if told && !all && w.Open && old.Open && w.Grade == old.Grade &&
-			w.DurationUS-old.DurationUS < max(time.Second.Microseconds(), old.DurationUS/10) {
-			continue
-		}
-		w.Revision = f.revision(&w)
-		if told && sameState(&old, &w) {
-			delete(f.changed, id)
-			continue
-		}
-		f.shown[id] = w
-		delete(f.changed, id)
-		out = append(out, w)
-	}
-	slices.SortFunc(out, func(a, b wire.Finding) int {
-		return cmp.Or(cmp.Compare(a.StartUS, b.StartUS), cmp.Compare(a.ID, b.ID))
-	})
-	return out
-}
-
-func sameState(a, b *wire.Finding) bool {
-	return a.Open == b.Open && a.Withdrawn == b.Withdrawn && a.Grade == b.Grade && a.DurationUS == b.DurationUS &&
-		string(a.Evidence) == string(b.Evidence)
-}
-
-// revision grows with what is known of the stream; at the same point a closed state beats an open one. The steps
-// between leave room for what the join adds to a state, see package joiner.
-func (f *follower) revision(w *wire.Finding) int64 {
-	r := f.knownUS * 1024
-	switch {
-	case w.Withdrawn:
-		r += 2
-	case !w.Open:
-		r++
-	}
-	return r
-}
-
-func evidence(v any) json.RawMessage {
-	b, err := json.Marshal(v)
-	if err != nil { // numbers and names only: can't happen
-		return json.RawMessage(`{"error":` + strconv.Quote(err.Error()) + `}`)
-	}
-	return b
 }

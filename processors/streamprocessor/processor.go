@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/pdata/plog"
@@ -43,19 +42,12 @@ func newProcessor(set processor.Settings, cfg *Config, next consumer.Logs) (*str
 		return nil, err
 	}
 	p := &streamProcessor{
-		cfg: cfg, det: detectors{cfg: cfg, rules: cfg.rules(), loop: cfg.loop()}, next: next, log: set.Logger, tel: tel,
+		cfg: cfg, det: newDetectors(cfg), next: next, log: set.Logger, tel: tel,
 		id: set.ID, limits: wire.NewDefaultLimits(),
 		records: sync.Pool{New: func() any { return new(wire.Stream) }},
 	}
 	for i := range p.shards {
-		p.shards[i].streams, err = simplelru.NewLRU[key, *entry](max(1, cfg.MaxStreams/shardCount), func(_ key, e *entry) {
-			if e.f != nil && !e.f.finished {
-				tel.evicted()
-			}
-		})
-		if err != nil {
-			return nil, err
-		}
+		p.shards[i].init(max(1, cfg.MaxStreams/shardCount))
 	}
 	return p, nil
 }

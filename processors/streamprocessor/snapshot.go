@@ -6,6 +6,7 @@ import (
 	"encoding/gob"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
@@ -17,7 +18,7 @@ import (
 // snapshots keeps the state of open streams in a storage extension.
 type snapshots struct{ client storage.Client }
 
-const snapshotKey = "open_streams_v1"
+const snapshotKey = "open_streams_v2"
 
 func openSnapshots(ctx context.Context, host component.Host, id, self component.ID) (*snapshots, error) {
 	ext, ok := host.GetExtensions()[id]
@@ -40,89 +41,160 @@ func (s *snapshots) close(ctx context.Context) error { return s.client.Close(ctx
 // savedStream is one open stream in a snapshot. Text is not part of it: a loop that spans a restart is seen again
 // once it has repeated often enough after it.
 type savedStream struct {
-	Stream   wire.Stream
-	Tracker  []byte
-	NextSeq  uint32
-	Content  int64
-	KnownUS  int64
-	Started  bool
-	SawDone  bool
-	SawOther bool
-	Finished bool
-	Shown    []wire.Finding
-	Times    []uint32
-	Stride   int64
-	Arrived  time.Time
+	Tenant, RequestID, Emitter string
+	Tier                       wire.Tier
+	Attempt                    uint32
+	StartedAt                  int64
+	Arrived                    int64 // µs since the epoch
+
+	// Of a stream that has not finished. Tracker is empty for one that has.
+	Target       wire.Target
+	QueryType    string
+	Tracker      []byte
+	Choices      []savedChoice
+	Current      uint16
+	NextSeq      uint32
+	Content      int64
+	KnownUS      int64
+	ToldUS       int64
+	LastUS       int64
+	StartUnknown bool
+	Headless     bool
+	Hole         bool
+	Started      bool
+	SawDone      bool
+	SawOther     bool
+	Told         []told
+	Times        []uint32
+	Stride       int64
+	LagUS        int64
+	Records      uint8
+	Observes     bool
+	Beats        bool
 }
 
+type savedChoice struct {
+	Number  uint16
+	Tracker []byte
+}
+
+func shardKey(i int) string { return snapshotKey + "/" + strconv.Itoa(i) }
+
+// save writes the table, shard by shard, so that no stream waits for more than its own.
 func (p *streamProcessor) save(ctx context.Context) error {
-	var all []savedStream
-	for i := range p.shards {
-		sh := &p.shards[i]
-		sh.mu.Lock()
-		for _, k := range sh.streams.Keys() {
-			e, ok := sh.streams.Peek(k)
-			if !ok {
-				continue
-			}
-			s := savedStream{Arrived: e.arrived, Finished: e.f == nil}
-			if e.f == nil {
-				s.Stream = wire.Stream{
-					Tenant: k.tenant, RequestID: k.requestID, Emitter: k.emitter, Tier: k.tier, Attempt: k.attempt, StartedAt: k.startedAt,
-				}
-			} else {
-				state, err := e.f.tracker.AppendBinary(nil)
-				if err != nil {
-					sh.mu.Unlock()
-					return fmt.Errorf("save state: %w", err)
-				}
-				s.Stream, s.Tracker, s.NextSeq, s.Content = e.f.stream, state, e.f.nextSeq, e.f.content
-				s.KnownUS, s.Started, s.SawDone, s.SawOther = e.knownAt, e.f.started, e.f.sawDone, e.f.sawOther
-				s.Times, s.Stride = append([]uint32(nil), e.f.times.at...), e.f.times.stride
-				for _, w := range e.f.shown {
-					s.Shown = append(s.Shown, w)
-				}
-			}
-			all = append(all, s)
-		}
-		sh.mu.Unlock()
-	}
 	var b bytes.Buffer
-	if err := gob.NewEncoder(&b).Encode(all); err != nil {
-		return fmt.Errorf("save state: %w", err)
+	for i := range p.shards {
+		all, err := p.shards[i].saved()
+		if err != nil {
+			return fmt.Errorf("save state: %w", err)
+		}
+		b.Reset()
+		if err := gob.NewEncoder(&b).Encode(all); err != nil {
+			return fmt.Errorf("save state: %w", err)
+		}
+		if err := p.store.client.Set(ctx, shardKey(i), bytes.Clone(b.Bytes())); err != nil {
+			return fmt.Errorf("save state: %w", err)
+		}
 	}
-	return p.store.client.Set(ctx, snapshotKey, b.Bytes())
+	return nil
+}
+
+// saved copies a shard, the stream silent for longest first.
+func (sh *shard) saved() ([]savedStream, error) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	all := make([]savedStream, 0, len(sh.streams))
+	for e := sh.last; e != nil; e = e.prev {
+		k := &e.key
+		s := savedStream{
+			Tenant: k.tenant, RequestID: k.requestID, Emitter: k.emitter, Tier: k.tier, Attempt: k.attempt, StartedAt: k.startedAt,
+			Arrived: e.arrived.UnixMicro(),
+		}
+		if e.f != nil {
+			if err := s.follow(e); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+func (s *savedStream) follow(e *entry) (err error) {
+	f, p := e.f, &e.pulse
+	if s.Tracker, err = f.tracker.AppendBinary(nil); err != nil {
+		return err
+	}
+	for _, c := range f.choices {
+		b, err := c.tracker.AppendBinary(nil)
+		if err != nil {
+			return err
+		}
+		s.Choices = append(s.Choices, savedChoice{c.number, b})
+	}
+	s.Target, s.QueryType, s.Current, s.NextSeq, s.Content = f.target.Value(), f.queryType, f.current, f.nextSeq, f.content
+	s.KnownUS, s.ToldUS, s.LastUS = f.knownUS, f.toldUS, f.lastUS
+	s.StartUnknown, s.Headless, s.Hole = f.startUnknown, f.headless, f.hole
+	s.Started, s.SawDone, s.SawOther = f.started, f.sawDone, f.sawOther
+	s.Told = append([]told(nil), f.told...)
+	s.Times, s.Stride = append([]uint32(nil), f.times.at...), f.times.stride
+	s.LagUS, s.Records, s.Observes, s.Beats = p.lagUS, p.records, p.observes, p.beats
+	return nil
 }
 
 func (p *streamProcessor) restore(ctx context.Context) error {
-	b, err := p.store.client.Get(ctx, snapshotKey)
-	if err != nil || len(b) == 0 {
-		return err
-	}
-	var all []savedStream
-	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(&all); err != nil {
-		return fmt.Errorf("restore state: %w", err)
-	}
+	now := time.Now()
 	var errs []error
-	for i := range all {
-		s := &all[i]
-		e := &entry{arrived: s.Arrived, knownAt: s.KnownUS}
-		if !s.Finished {
-			f := newFollower(&p.det, &s.Stream)
-			if err := f.tracker.UnmarshalBinary(s.Tracker); err != nil {
+	for i := range p.shards {
+		b, err := p.store.client.Get(ctx, shardKey(i))
+		if err != nil {
+			return err
+		}
+		if len(b) == 0 {
+			continue
+		}
+		var all []savedStream
+		if err := gob.NewDecoder(bytes.NewReader(b)).Decode(&all); err != nil {
+			errs = append(errs, fmt.Errorf("restore state: %w", err))
+			continue
+		}
+		for k := range all {
+			e, err := all[k].entry(&p.det, now)
+			if err != nil {
 				errs = append(errs, err)
 				continue
 			}
-			f.nextSeq, f.content, f.knownUS, f.started = s.NextSeq, s.Content, s.KnownUS, s.Started
-			f.sawDone, f.sawOther = s.SawDone, s.SawOther
-			f.times = chunkTimes{at: s.Times, stride: s.Stride}
-			for _, w := range s.Shown {
-				f.shown[w.ID] = w
-			}
-			e.f = f
+			p.shards[e.key.hash()%shardCount].add(e)
 		}
-		k := keyOf(&s.Stream)
-		p.shards[k.hash()%shardCount].streams.Add(k, e)
 	}
 	return errors.Join(errs...)
+}
+
+// entry makes the stream again. What happened while nobody was there is not silence.
+func (s *savedStream) entry(det *detectors, now time.Time) (*entry, error) {
+	e := &entry{key: key{s.Tenant, s.RequestID, s.Emitter, s.Tier, s.Attempt, s.StartedAt}, arrived: time.UnixMicro(s.Arrived)}
+	if len(s.Tracker) == 0 {
+		return e, nil
+	}
+	f := newFollower(det, &wire.Stream{Target: s.Target, QueryType: s.QueryType, StartUnknown: s.StartUnknown})
+	f.key = e.key
+	if err := f.tracker.UnmarshalBinary(s.Tracker); err != nil {
+		return nil, err
+	}
+	for _, c := range s.Choices {
+		if t := f.trackerOf(c.Number); t != nil {
+			if err := t.UnmarshalBinary(c.Tracker); err != nil {
+				return nil, err
+			}
+		}
+	}
+	f.current, f.nextSeq, f.content = s.Current, s.NextSeq, s.Content
+	f.knownUS, f.toldUS, f.lastUS = s.KnownUS, s.ToldUS, s.LastUS
+	f.headless, f.hole, f.started, f.sawDone, f.sawOther = s.Headless, s.Hole, s.Started, s.SawDone, s.SawOther
+	f.told = s.Told
+	f.times = chunkTimes{at: s.Times, stride: s.Stride}
+	e.f = f
+	e.pulse = pulse{knownUS: s.ToldUS, lagUS: s.LagUS, records: s.Records, observes: s.Observes, beats: s.Beats}
+	e.pulse.resume(now)
+	return e, nil
 }

@@ -1,10 +1,9 @@
 package streamprocessor
 
 import (
-	"sync"
+	"strings"
 	"time"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"github.com/zeebo/xxh3"
 
 	"github.com/fermata-io/fermata/internal/wire"
@@ -22,24 +21,25 @@ func keyOf(s *wire.Stream) key {
 	return key{s.Tenant, s.RequestID, s.Emitter, s.Tier, s.Attempt, s.StartedAt}
 }
 
+// own copies the strings, which may be parts of a request's body.
+func (k key) own() key {
+	k.tenant, k.requestID, k.emitter = strings.Clone(k.tenant), strings.Clone(k.requestID), strings.Clone(k.emitter)
+	return k
+}
+
 func (k key) hash() uint64 {
 	return xxh3.HashString(k.requestID) ^ xxh3.HashString(k.tenant)*31
 }
 
 // entry is a stream in the table.
 type entry struct {
-	f       *follower // nil once finished: the entry then only remembers that it is
-	waiting map[uint32]wire.Stream
-	since   time.Time // when the oldest waiting segment came
-	arrived time.Time // last record
-	// knownAt is what was known of the stream (offset) when the last record arrived: silence is counted from there.
-	knownAt int64
-}
-
-// shard is a part of the table with a lock of its own.
-type shard struct {
-	mu      sync.Mutex
-	streams *simplelru.LRU[key, *entry]
+	key        key
+	f          *follower // nil once finished: the entry then only remembers that it is
+	waiting    map[uint32]wire.Stream
+	since      time.Time // when the oldest waiting segment came
+	arrived    time.Time // last record
+	pulse      pulse
+	prev, next *entry // in the order of arrived
 }
 
 // maxWaiting is how many segments of one stream wait for a missing one.
@@ -54,23 +54,41 @@ func (p *streamProcessor) take(s *wire.Stream, now time.Time) []wire.Finding {
 	sh := &p.shards[k.hash()%shardCount]
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	e, ok := sh.streams.Get(k)
-	if !ok {
-		if s.Seq == 0 && s.Final && !stillOpen(s) {
+	whole := s.Seq == 0 && s.Final
+	e := sh.get(k)
+	if e == nil {
+		e = sh.near(k)
+	}
+	if e == nil {
+		if whole && !stillOpen(s) {
 			// Whole streams, the bulk of imported traffic, need no place in the table: found again, they give the same.
 			f := newFollower(&p.det, s)
 			f.take(s)
 			return f.drain(true)
 		}
-		e = &entry{f: newFollower(&p.det, s)}
-		sh.streams.Add(k, e)
+		k = k.own()
+		e = &entry{key: k, f: newFollower(&p.det, s)}
+		e.f.key = k
+		if gone := sh.add(e); gone != nil {
+			p.giveUp(sh, gone)
+		}
 	}
 	e.arrived = now
-	if e.f == nil || s.Seq < e.f.nextSeq {
+	switch {
+	case e.f == nil:
 		p.tel.duplicate()
 		return nil
-	}
-	if s.Seq > e.f.nextSeq {
+	case whole && e.f.nextSeq > 0 && (!stillOpen(s) || s.ObservedUS.V > e.f.toldUS):
+		f := newFollower(&p.det, s)
+		f.key = e.key
+		f.take(s)
+		f.replace(e.f)
+		e.f, e.waiting = f, nil
+	case s.Seq < e.f.nextSeq:
+		p.tel.duplicate()
+		e.f.late(s)
+		return e.f.drain(true)
+	case s.Seq > e.f.nextSeq:
 		if e.waiting == nil {
 			e.waiting, e.since = map[uint32]wire.Stream{}, now
 		}
@@ -80,16 +98,33 @@ func (p *streamProcessor) take(s *wire.Stream, now time.Time) []wire.Finding {
 			return nil
 		}
 		p.skip(e)
-	} else {
+	default:
 		e.f.take(s)
 		p.catchUp(e)
 	}
+	first := int64(-1)
+	if len(s.Chunks.T) > 0 {
+		first = s.Chunks.T[0]
+	}
+	e.pulse.record(now, first, e.f.toldUS, s.ObservedUS.OK)
 	return p.settle(e)
 }
 
 // stillOpen reports a record that ends with silence that was watched and no word of an end.
 func stillOpen(s *wire.Stream) bool {
 	return s.ObservedUS.OK && !s.EndUS.OK && s.FinishReason == "" && s.ErrorType == "" && s.Status < 400
+}
+
+// giveUp counts a stream for which there is no room and closes its findings with the next tick.
+func (p *streamProcessor) giveUp(sh *shard, e *entry) {
+	if e.f == nil {
+		return
+	}
+	p.tel.evicted()
+	e.f.forget()
+	if len(sh.orphans) < maxUnsent/shardCount {
+		sh.orphans = append(sh.orphans, e.f.drain(true)...)
+	}
 }
 
 // catchUp takes the segments that waited for the one just taken.
@@ -114,14 +149,13 @@ func (p *streamProcessor) skip(e *entry) {
 			next = seq
 		}
 	}
-	e.f.nextSeq = next
+	e.f.skip(next)
 	p.catchUp(e)
 }
 
 // settle drains the stream and drops its state when it has finished.
 func (p *streamProcessor) settle(e *entry) []wire.Finding {
 	out := e.f.drain(true)
-	e.knownAt = e.f.knownUS
 	if e.f.finished {
 		e.f, e.waiting = nil, nil
 	}
@@ -134,34 +168,38 @@ func (p *streamProcessor) tick(now time.Time) []wire.Finding {
 	for i := range p.shards {
 		sh := &p.shards[i]
 		sh.mu.Lock()
-		for _, k := range sh.streams.Keys() {
-			e, ok := sh.streams.Peek(k)
-			if !ok {
-				continue
-			}
-			silent := now.Sub(e.arrived)
-			if e.f == nil {
-				if silent > p.cfg.FinishedTimeout {
-					sh.streams.Remove(k)
-				}
-				continue
-			}
-			if len(e.waiting) > 0 && now.Sub(e.since) > p.cfg.ReorderTimeout {
-				p.skip(e)
-				e.arrived = now
-				out = append(out, p.settle(e)...)
-				continue
-			}
-			if silent > p.cfg.IdleTimeout {
-				e.f.lost()
-				out = append(out, p.settle(e)...)
-				continue
-			}
-			e.f.watch(e.knownAt + silent.Microseconds())
-			e.f.collect()
-			out = append(out, e.f.drain(false)...)
+		out = append(out, sh.orphans...)
+		sh.orphans = nil
+		for e := sh.first; e != nil; {
+			next := e.next
+			out = append(out, p.look(sh, e, now)...)
+			e = next
 		}
 		sh.mu.Unlock()
 	}
 	return out
+}
+
+func (p *streamProcessor) look(sh *shard, e *entry, now time.Time) []wire.Finding {
+	silent := now.Sub(e.arrived)
+	switch {
+	case e.f == nil:
+		if silent > p.cfg.FinishedTimeout {
+			sh.remove(e)
+		}
+		return nil
+	case len(e.waiting) > 0:
+		if now.Sub(e.since) <= p.cfg.ReorderTimeout {
+			return nil // what is missing may tell of content
+		}
+		p.skip(e)
+		e.pulse.record(now, -1, e.f.toldUS, false)
+		return p.settle(e)
+	}
+	e.f.guess(e.pulse.watched(now))
+	if silent > p.cfg.IdleTimeout {
+		e.f.lost()
+		return p.settle(e)
+	}
+	return e.f.drain(false)
 }

@@ -29,6 +29,9 @@ func (c *chunkTimes) add(chunk, us int64) {
 			return
 		}
 	}
+	for int64(len(c.at)) < chunk/c.stride && len(c.at) < maxTimes-1 {
+		c.at = append(c.at, uint32(us/timeUnitUS)) //nolint:gosec // chunks before text came are not remembered
+	}
 	c.at = append(c.at, uint32(us/timeUnitUS)) //nolint:gosec // offsets are at most 24 h
 }
 
