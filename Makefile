@@ -28,9 +28,12 @@ engine: $(ENGINE) ## fetch the ClickHouse library (560 MB, once)
 
 $(ENGINE): deploy/engine/package-lock.json
 	@mkdir -p $(CACHE)/engine
+	@command -v $(NPM) >/dev/null || { echo "npm was not found: install Node 20 with npm, or name an existing libchdb.so in FERMATA_LIBCHDB, or run bin/fermata up --clickhouse DSN"; exit 1; }
 	@echo "fetching the ClickHouse engine (about 180 MB to download, once)"
 	@cp deploy/engine/package.json deploy/engine/package-lock.json $(CACHE)/engine/
-	@$(NPM) ci --prefix $(CACHE)/engine --ignore-scripts --no-audit --no-fund --loglevel=error
+	@$(NPM) ci --prefix $(CACHE)/engine --ignore-scripts --no-audit --no-fund --loglevel=error --fetch-timeout=60000 || { \
+	  echo "the engine could not be fetched from npm: see the error above; behind a proxy set npm_config_proxy and npm_config_https_proxy;"; \
+	  echo "without a network put libchdb.so anywhere and name it in FERMATA_LIBCHDB, or run bin/fermata up --clickhouse DSN"; exit 1; }
 	@touch $@
 
 up: build ## run Fermata on this machine: engine, collector, tap, API

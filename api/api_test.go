@@ -308,6 +308,36 @@ func TestHealth(t *testing.T) {
 	require.True(t, h.Checks[1].Ok)
 }
 
+// A prober is told in about a second even when a check does not mind its deadline.
+func TestReadyDoesNotHang(t *testing.T) {
+	release := make(chan struct{})
+	done := make(chan struct{})
+	s := server(&reader{}, func(o *api.Options) {
+		o.Ready = []api.ReadyCheck{
+			{Name: "clickhouse", Check: func(context.Context) (string, error) { defer close(done); <-release; return "", nil }},
+			{Name: "schema", Check: func(context.Context) (string, error) { return "version 4", nil }},
+		}
+	})
+	a := get(t, s, http.MethodGet, "/readyz")
+	close(release)
+	<-done
+	require.Equal(t, http.StatusServiceUnavailable, a.status)
+	var h api.Health
+	require.NoError(t, json.Unmarshal(a.body, &h))
+	require.Equal(t, "did not answer within 1s", *h.Checks[0].Detail)
+	require.True(t, h.Checks[1].Ok)
+}
+
+// A name of several requests is told as that, with their ids.
+func TestAmbiguousName(t *testing.T) {
+	s := server(&reader{request: func(context.Context, string, string) (*requests.Request, error) {
+		return nil, fmt.Errorf("look: %w", &requests.AmbiguousError{Requests: []string{"r-a", "r-b"}, More: true})
+	}})
+	a := get(t, s, http.MethodGet, "/v1/requests/0af7651916cd43dd8448eb211c80319c")
+	require.Equal(t, http.StatusNotFound, a.status)
+	require.Equal(t, "no request has this id; it is another name of several requests: r-a, r-b, …", *a.problem(t).Detail)
+}
+
 func TestMetrics(t *testing.T) {
 	text := "# TYPE otelcol_x counter\notelcol_x 7\n"
 	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }))

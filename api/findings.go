@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/fermata-io/fermata/feedback/joined"
+	"github.com/fermata-io/fermata/internal/wire"
 	"github.com/fermata-io/fermata/processors/crosstier"
 	"github.com/fermata-io/fermata/storage/findings"
 	"github.com/fermata-io/fermata/storage/requests"
@@ -92,6 +94,15 @@ func (s *Server) findingsPage(ctx context.Context, f findings.Filter) (*findings
 	return findings.Select(all, f)
 }
 
+// kinds lists the kinds of finding, for people.
+func kinds() string {
+	names := make([]string, len(wire.FindingKinds))
+	for i, k := range wire.FindingKinds {
+		names[i] = string(k)
+	}
+	return strings.Join(names, ", ")
+}
+
 func findingsFilter(p ListFindingsParams, s *Server) (findings.Filter, error) {
 	var f findings.Filter
 	var err error
@@ -106,7 +117,7 @@ func findingsFilter(p ListFindingsParams, s *Server) (findings.Filter, error) {
 	}
 	if p.Kind != nil && *p.Kind != "" {
 		if !p.Kind.Valid() {
-			return f, bad("kind", "is no kind of finding")
+			return f, bad("kind", "is no kind of finding; want one of "+kinds())
 		}
 		f.Kind = string(*p.Kind)
 	}

@@ -35,6 +35,7 @@ func bad(parameter, reason string) error { return &paramError{parameter, reason}
 // problemOf maps an error to the answer and whether it is this server's own fault.
 func problemOf(err error) (p Problem, fault bool) {
 	var pe *paramError
+	var several *requests.AmbiguousError
 	switch {
 	case errors.As(err, &pe):
 		return badRequest(pe.parameter, pe.reason), false
@@ -42,6 +43,8 @@ func problemOf(err error) (p Problem, fault bool) {
 		return badFilter(err, requests.ErrBadFilter), false
 	case errors.Is(err, findings.ErrBadFilter):
 		return badFilter(err, findings.ErrBadFilter), false
+	case errors.As(err, &several):
+		return problem(http.StatusNotFound, "no request has this id; "+several.Error()), false
 	case errors.Is(err, requests.ErrNotFound):
 		return problem(http.StatusNotFound, "no request with this id is known in this tenant; one just sent appears within seconds"), false
 	case errors.Is(err, context.DeadlineExceeded):

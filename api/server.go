@@ -214,13 +214,31 @@ func (s *Server) GetHealth(context.Context, GetHealthRequestObject) (GetHealthRe
 }
 
 // readyTimeout bounds each check of /readyz.
-const readyTimeout = 3 * time.Second
+const readyTimeout = time.Second
 
 // GetReady answers GET /readyz.
 func (s *Server) GetReady(ctx context.Context, _ GetReadyRequestObject) (GetReadyResponseObject, error) {
 	h := Health{Status: HealthStatusOk, Checks: []Check{}}
-	for _, rc := range s.opt.Ready {
-		c := s.check(ctx, rc)
+	checks := make([]chan Check, len(s.opt.Ready))
+	for i, rc := range s.opt.Ready {
+		checks[i] = make(chan Check, 1)
+		go func() { checks[i] <- check(ctx, rc) }()
+	}
+	late := time.NewTimer(readyTimeout + readyTimeout/10)
+	defer late.Stop()
+	for i, rc := range s.opt.Ready {
+		c := Check{Name: rc.Name}
+		select {
+		case c = <-checks[i]:
+		case <-late.C: // a check that does not mind its context: a prober must not hang with it
+			late.Reset(0)
+			select {
+			case c = <-checks[i]:
+			default:
+				detail := "did not answer within " + readyTimeout.String()
+				c.Detail = &detail
+			}
+		}
 		if !c.Ok {
 			h.Status = HealthStatusUnavailable
 		}
@@ -233,7 +251,7 @@ func (s *Server) GetReady(ctx context.Context, _ GetReadyRequestObject) (GetRead
 	return GetReady503JSONResponse{Body: h, Headers: GetReady503ResponseHeaders{RetryAfter: &after}}, nil
 }
 
-func (s *Server) check(ctx context.Context, rc ReadyCheck) Check {
+func check(ctx context.Context, rc ReadyCheck) Check {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	began := time.Now()

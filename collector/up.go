@@ -86,6 +86,34 @@ Everything listens on loopback. Port 0 lets the system choose; the ready file te
 	return cli.Strict(cmd)
 }
 
+// check finds out before anything starts whether the addresses can be had.
+func (l *listenOptions) check(ctx context.Context) error {
+	var errs []error
+	for _, a := range []struct{ flag, addr string }{
+		{"api", l.api}, {"ingest", l.ingest}, {"tap", l.tap}, {"otlp-grpc", l.otlpGRPC}, {"otlp-http", l.otlpHTTP},
+	} {
+		ln, err := new(net.ListenConfig).Listen(ctx, "tcp", a.addr)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--listen-%s %s: %w; give another address, or port 0 for any free one", a.flag, a.addr, cause(err)))
+			continue
+		}
+		_ = ln.Close()
+	}
+	if len(errs) > 0 {
+		errs = append(errs, errors.New("perhaps another fermata up is running"))
+	}
+	return errors.Join(errs...)
+}
+
+// cause is what the system said, without the address once more.
+func cause(err error) error {
+	var sys *os.SyscallError
+	if errors.As(err, &sys) {
+		return sys.Err
+	}
+	return err
+}
+
 // parseUpstreams turns the --upstream flags into the tap's map.
 func parseUpstreams(flags []string) (map[string]string, error) {
 	out := map[string]string{}
@@ -134,6 +162,9 @@ func runUp(ctx context.Context, o upOptions, out, errOut io.Writer) (err error) 
 	defer func() { _ = log.Sync() }()
 	say := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
 
+	if err := o.listen.check(ctx); err != nil {
+		return err
+	}
 	dsn, shownDSN, closeDB, err := openStore(ctx, o, data, log, say)
 	if err != nil {
 		return err
@@ -321,10 +352,10 @@ Fermata is ready.
 Try it, from a second terminal:
   curl -N http://%s/%s/v1/chat/completions -H 'content-type: application/json' -H 'x-request-id: hello-1' \
     -d '{"model":"demo-stall","stream":true,"messages":[{"role":"user","content":"Tell me about pauses."}]}'
-  fermata request hello-1
+  %s request hello-1
 
 Ctrl-C stops it.
-`, r.Tap, demoName)
+`, r.Tap, demoName, os.Args[0])
 }
 
 // upstreamConfig is the tap's configuration of the upstreams.

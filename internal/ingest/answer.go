@@ -18,6 +18,8 @@ type Answer struct {
 	Accepted int `json:"accepted"`
 	// Rejected items are wrong and will be refused again.
 	Rejected int `json:"rejected"`
+	// Ignored items are well formed but of no use here: a gateway's log of a call that answers without text.
+	Ignored int `json:"ignored,omitempty"`
 	// Errors has one entry for each problem, at most MaxErrors.
 	Errors []AnswerError `json:"errors,omitempty"`
 }

@@ -65,6 +65,9 @@ func (b *Batch) OnTaken(f func()) { b.taken = f }
 // Accept counts an item whose records were added.
 func (b *Batch) Accept() { b.answer.Accepted++ }
 
+// Skip counts an item that is of no use here and no mistake either.
+func (b *Batch) Skip() { b.answer.Ignored++ }
+
 // Reject counts a refused item.
 func (b *Batch) Reject(e *wire.ItemError) { b.answer.reject(e) }
 

@@ -30,6 +30,13 @@ const (
 	FindingTextureShift  FindingKind = "texture_shift"
 )
 
+// FindingKinds are all kinds of finding.
+var FindingKinds = [...]FindingKind{
+	FindingStall, FindingSlowEpisode, FindingSlowStart, FindingDeadStream, FindingLoop, FindingIdleDrop, FindingBuffering,
+	FindingRenderLag, FindingPerceivedGap, FindingCancelWaste, FindingRetraction, FindingClockConflict, FindingIDConflict,
+	FindingSemanticGap, FindingTextureShift,
+}
+
 // Finding is one thing that went wrong in a request. Its ID is the same each time it is found, so that a
 // finding that grows, closes or is found again replaces itself.
 type Finding struct {

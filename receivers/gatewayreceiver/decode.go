@@ -62,6 +62,7 @@ func native(body []byte, opt wire.DecodeOptions, index int, b *ingest.Batch) {
 func translate(f *format, raw []byte, opt wire.DecodeOptions, index int, b *ingest.Batch) {
 	g, s, err := f.one(raw)
 	if errors.Is(err, errOtherCall) {
+		b.Skip()
 		return
 	}
 	if err == nil {

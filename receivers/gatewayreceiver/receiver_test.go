@@ -130,6 +130,8 @@ func TestOtherGatewaysLogs(t *testing.T) {
 				require.Positive(t, got.Answer.Accepted, "%s: %s", path, got.Raw) // some of the lines are wrong on purpose
 				require.Greater(t, sink.LogRecordCount(), before, path)
 			}
+			got := ingesttest.Do(t, url+"/v1/gateway/"+name, ingesttest.Request{ContentType: "application/json", Body: []byte(`[{"foo":1},{}]`)})
+			require.Equal(t, 2, got.Answer.Ignored, "who sends what is of no use is told: %s", got.Raw)
 		})
 	}
 }

@@ -3,6 +3,7 @@ package clickhouse_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -128,6 +129,25 @@ func TestConfigValidate(t *testing.T) {
 	good.DSN = "clickhouse://u:secret@127.0.0.1:9000,127.0.0.2:9000/db?secure=true"
 	require.NoError(t, good.Validate())
 	require.Equal(t, "db", good.Database())
+
+	for dsn, want := range map[string][]string{
+		"clickhouse://h/db":                     {"h:9000"},
+		"clickhouse://u:p@h,[::1],i:1/db":       {"h:9000", "[::1]:9000", "i:1"},
+		"clickhouse://h/db?secure=true":         {"h:9440"},
+		"clickhouse://h:9000/db?secure=true":    {"h:9000"},
+		"clickhouse://127.0.0.1/?secure=false":  {"127.0.0.1:9000"},
+		"clickhouse://u:a%2Fb%40c@h/db?a=b%26c": {"h:9000"},
+	} {
+		cfg := clickhouse.NewDefaultConfig()
+		cfg.DSN = configopaque.String(dsn)
+		opts, err := cfg.Options()
+		require.NoError(t, err, dsn)
+		require.Equal(t, want, opts.Addr, dsn)
+		if strings.Contains(dsn, "%2F") {
+			require.Equal(t, "a/b@c", opts.Auth.Password)
+			require.Equal(t, "b&c", opts.Settings["a"])
+		}
+	}
 
 	bad := clickhouse.Config{CertFile: "x", MaxIdleConns: 3}
 	err := bad.Validate()

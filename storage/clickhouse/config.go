@@ -3,6 +3,7 @@ package clickhouse
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"strings"
 	"time"
@@ -96,6 +97,21 @@ func (c *Config) parse() (*clickhouse.Options, error) {
 	return opts, nil
 }
 
+// The native protocol's ports, without and with TLS.
+const defaultPort, defaultTLSPort = "9000", "9440"
+
+// withPort gives an address that has no port the protocol's own.
+func withPort(addr string, secure bool) string {
+	if _, _, err := net.SplitHostPort(addr); err == nil {
+		return addr
+	}
+	port := defaultPort
+	if secure {
+		port = defaultTLSPort
+	}
+	return net.JoinHostPort(strings.Trim(addr, "[]"), port)
+}
+
 // Options returns clickhouse-go's options, for Open and for the migrations.
 func (c *Config) Options() (*clickhouse.Options, error) {
 	opts, err := c.parse()
@@ -104,6 +120,9 @@ func (c *Config) Options() (*clickhouse.Options, error) {
 	}
 	if opts.TLS, err = c.tls(opts.TLS); err != nil {
 		return nil, fmt.Errorf("clickhouse: %w", err)
+	}
+	for i, addr := range opts.Addr {
+		opts.Addr[i] = withPort(addr, opts.TLS != nil)
 	}
 	opts.MaxOpenConns, opts.MaxIdleConns, opts.ConnMaxLifetime = c.MaxOpenConns, c.MaxIdleConns, c.ConnMaxLifetime
 	opts.DialTimeout, opts.ReadTimeout = c.DialTimeout, c.ReadTimeout

@@ -142,6 +142,18 @@ func TestRestartsAfterKill(t *testing.T) {
 	require.EqualValues(t, 3, e.Restarts())
 }
 
+// A kill from outside is told as such; what the child printed long before has nothing to do with it.
+func TestWhyTheChildEnded(t *testing.T) {
+	run := func(script string) string {
+		c := &child{cmd: exec.Command("sh", "-c", script), out: &tail{}} //nolint:noctx // ends at once
+		c.cmd.Stdout, c.cmd.Stderr = c.out, c.out
+		c.status = c.cmd.Run()
+		return c.err().Error()
+	}
+	require.Equal(t, "engine process signal: killed", run("echo an old line; kill -9 $$"))
+	require.Equal(t, "engine process exit status 1: 2; 3; 4; 5; no space left", run(`for i in 0 1 2 3 4 5; do echo $i; done; printf '\033[1mno space left\033[0m\n\n'; exit 1`))
+}
+
 func TestHungEngineIsReplaced(t *testing.T) {
 	cfg := testConfig(t.TempDir())
 	cfg.HangTimeout = 200 * time.Millisecond
@@ -254,6 +266,8 @@ func TestFindLibrary(t *testing.T) {
 	got, err = FindLibrary(lib)
 	require.NoError(t, err)
 	require.Equal(t, lib, got, "the setting goes before the environment")
+	_, err = FindLibrary(filepath.Join(root, "none.so"))
+	require.ErrorContains(t, err, "--libchdb names")
 }
 
 func TestConfigValidate(t *testing.T) {

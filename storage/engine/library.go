@@ -23,7 +23,7 @@ var ErrNoLibrary = errors.New("the ClickHouse engine (libchdb.so) was not found"
 // above them, in the user's cache folder, and in the system's library folders.
 func FindLibrary(explicit string) (string, error) {
 	if explicit != "" {
-		return mustExist(explicit, "the setting engine.library (--engine-lib)")
+		return mustExist(explicit, "--libchdb")
 	}
 	if env := os.Getenv(LibraryEnv); env != "" {
 		return mustExist(env, LibraryEnv)
@@ -34,7 +34,7 @@ func FindLibrary(explicit string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("%w: run `make engine` in the Fermata checkout (it installs npm @chdb/lib-linux-%s-gnu "+
-		"into .cache/engine), or set %s to the path of an existing libchdb.so, "+
+		"into .cache/engine), or name an existing libchdb.so with --libchdb or %s, "+
 		"or use a ClickHouse server of your own with --clickhouse DSN", ErrNoLibrary, npmArch(), LibraryEnv)
 }
 

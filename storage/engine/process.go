@@ -6,9 +6,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 )
 
 // child is one run of the engine's process.
@@ -85,10 +87,31 @@ func (c *child) err() error {
 	if c.status != nil {
 		reason = c.status.Error()
 	}
-	if out := c.out.String(); out != "" {
+	// What it printed explains an end of its own accord, not a signal from outside.
+	if out := lastWords(c.out.String()); out != "" && !signalled(c.cmd.ProcessState) {
 		reason += ": " + out
 	}
 	return errors.New("engine process " + reason)
+}
+
+var escapes = regexp.MustCompile("\x1b\\[[0-9;?]*[a-zA-Z]")
+
+// lastWords are the last lines of what the child printed, for a terminal.
+func lastWords(out string) string {
+	const most = 5
+	var lines []string
+	for l := range strings.Lines(escapes.ReplaceAllString(out, "")) {
+		if l = strings.TrimSpace(l); l != "" {
+			lines = append(lines, l)
+		}
+	}
+	return strings.Join(lines[max(0, len(lines)-most):], "; ")
+}
+
+// signalled reports whether a signal ended the process.
+func signalled(s *os.ProcessState) bool {
+	ws, ok := s.Sys().(syscall.WaitStatus)
+	return ok && ws.Signaled()
 }
 
 // tail keeps the last lines of the child's output.

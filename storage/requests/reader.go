@@ -3,11 +3,38 @@ package requests
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 )
 
-// ErrNotFound is returned when no record has the id, or when an alias belongs to more than one request.
+// ErrNotFound is returned when no record has the id, or, as an *AmbiguousError, when it names several requests.
 var ErrNotFound = errors.New("request not found")
+
+// AmbiguousError says that an id is no request's own but another name of several: a trace, for instance. It is an ErrNotFound.
+type AmbiguousError struct {
+	Requests []string // ids in order, at most maxOwners
+	More     bool     // there are others
+}
+
+// Error lists the requests.
+func (e *AmbiguousError) Error() string {
+	list := strings.Join(e.Requests, ", ")
+	if e.More {
+		list += ", …"
+	}
+	return "it is another name of several requests: " + list
+}
+
+// Unwrap returns ErrNotFound.
+func (e *AmbiguousError) Unwrap() error { return ErrNotFound }
+
+func ambiguous(owners []owner) *AmbiguousError {
+	e := &AmbiguousError{More: len(owners) > maxOwners}
+	for _, o := range owners[:min(len(owners), maxOwners)] {
+		e.Requests = append(e.Requests, o.id)
+	}
+	return e
+}
 
 // ErrBadFilter is returned for a filter that can't be answered; its text says which field.
 var ErrBadFilter = errors.New("bad filter")

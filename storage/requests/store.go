@@ -45,6 +45,8 @@ func New(conn driver.Conn, limits ReadLimits) *Store {
 const (
 	maxNames  = 64
 	maxRounds = 2
+	// maxOwners is how many requests are told that one name stands for.
+	maxOwners = 10
 )
 
 // Request implements Reader.
@@ -78,7 +80,10 @@ func (s *Store) Request(ctx context.Context, tenant, id string) (*Request, error
 			rec = join(main, rec)
 		}
 	}
-	if rec.Empty() {
+	switch {
+	case rec.Empty() && len(owners) > 1:
+		return nil, ambiguous(owners)
+	case rec.Empty():
 		return nil, ErrNotFound
 	}
 	var session []clocks.Row
@@ -233,7 +238,7 @@ type owner struct {
 
 func (s *Store) owners(ctx context.Context, tenant, name string) ([]owner, error) {
 	var out []owner
-	args := []any{clickhouse.Named("tenant", tenant), clickhouse.Named("name", name)}
+	args := []any{clickhouse.Named("tenant", tenant), clickhouse.Named("name", name), clickhouse.Named("limit", uint32(maxOwners+1))}
 	err := s.limits.rows(ctx, s.conn, aliasesByName, args, func(rs driver.Rows) error {
 		var o owner
 		var response uint8

@@ -116,6 +116,11 @@ func TestRequestIsFoundByItsOtherNames(t *testing.T) {
 		_, err := store.Request(t.Context(), "default", name)
 		require.ErrorIs(t, err, requests.ErrNotFound, name)
 	}
+	var several *requests.AmbiguousError
+	_, err = store.Request(t.Context(), "default", shared)
+	require.ErrorAs(t, err, &several)
+	require.Equal(t, []string{"r-a", "r-b"}, several.Requests)
+	require.False(t, several.More)
 	_, err = store.Request(t.Context(), "acme", "r-main")
 	require.ErrorIs(t, err, requests.ErrNotFound, "another tenant's request")
 }

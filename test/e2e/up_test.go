@@ -122,13 +122,15 @@ func TestExitCodes(t *testing.T) {
 		says string
 	}{
 		{[]string{"request", "no-such-request"}, 3, "no-such-request"},
-		{[]string{"request"}, 2, "arg"},
+		{[]string{"request"}, 2, "want one ID"},
 		{[]string{"request", "x", "--no-such-flag"}, 2, "no-such-flag"},
 		{[]string{"no-such-command"}, 2, "no-such-command"},
 		{[]string{"request", "x", "--api", "http://127.0.0.1:1"}, 1, "127.0.0.1:1"},
 		{[]string{"request", "x", "--data", "/no/such/folder"}, 1, "fermata up"},
 		{[]string{"replay", "/no/such/file"}, 1, "/no/such/file"},
+		{[]string{"findings", "--kind", "nonsense"}, 2, "want one of stall, "},
 		{[]string{"up", "--upstream", "not a url"}, 2, "--upstream"},
+		{[]string{"up", "--listen-api", u.API, "--data", t.TempDir()}, 1, "--listen-api " + u.API},
 		{[]string{"up", "--upstream", "demo=http://127.0.0.1:1"}, 2, "demo"},
 		{[]string{"migrate", "--clickhouse", "nonsense"}, 2, "--clickhouse"},
 	} {
@@ -142,7 +144,8 @@ func TestExitCodes(t *testing.T) {
 // A second `up` on the same folder is refused and says why; the first goes on.
 func TestSecondUpIsRefused(t *testing.T) {
 	u := running(t)
-	code, _, errOut := u.fermata(t, "up", "--data", u.data, "--listen-api", "127.0.0.1:0")
+	code, _, errOut := u.fermata(t, "up", "--data", u.data, "--listen-api", "127.0.0.1:0", "--listen-ingest", "127.0.0.1:0", "--listen-tap", "127.0.0.1:0",
+		"--listen-otlp-grpc", "127.0.0.1:0", "--listen-otlp-http", "127.0.0.1:0")
 	require.Equal(t, 1, code)
 	require.Contains(t, errOut, fmt.Sprint(u.PID))
 	code2, _ := u.get(t, "/readyz")

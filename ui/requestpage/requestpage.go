@@ -139,8 +139,12 @@ func (o *Options) look(r *http.Request) (int, *view) {
 	if v.Tenant != wire.DefaultTenant {
 		v.JSON += "?tenant=" + url.QueryEscape(v.Tenant)
 	}
+	var several *requests.AmbiguousError
 	req, err := o.Request(r.Context(), v.Tenant, v.ID)
 	switch {
+	case errors.As(err, &several):
+		v.Problem = "No request has this id; " + several.Error() + "."
+		return http.StatusNotFound, v
 	case errors.Is(err, requests.ErrNotFound):
 		v.Refresh, v.Problem = again, "No request with this id is known yet. One just sent appears within seconds; this page asks again."
 		return http.StatusNotFound, v

@@ -20,7 +20,7 @@ func NewFindings() *cobra.Command {
 	}, "findings", 50, []param{
 		{"tenant", "tenant", "tenant (default: default)"},
 		{"request", "request_id", "only findings of this request"},
-		{"kind", "kind", "only this kind: stall, loop, buffering, …; a wrong one is answered with an error"},
+		{"kind", "kind", "only this kind: stall, loop, buffering, …; a wrong one is answered with the list of all"},
 		{"since", "since", "only what began then or later: RFC 3339, µs since 1970, or a duration like 15m, 24h, 7d"},
 		{"until", "until", "only what began before, same forms"},
 		{"cursor", "cursor", "next_cursor of the answer before"},

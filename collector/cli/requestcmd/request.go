@@ -48,9 +48,9 @@ ID is a request id or one of its aliases: response id, trace id, a gateway's cal
 		Example: `  fermata request hello-1
   fermata request hello-1 --watch
   fermata request chatcmpl-9xQ2 --json | jq .attempts[0].server.ttft_us`,
-		Args: cobra.ExactArgs(1),
+		Args: oneID,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.run(cmd.Context(), cmd.OutOrStdout(), args[0])
+			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), args[0])
 		},
 	}
 	o.where.AddFlags(cmd)
@@ -62,7 +62,14 @@ ID is a request id or one of its aliases: response id, trace id, a gateway's cal
 	return cli.Strict(cmd)
 }
 
-func (o *requestOptions) run(ctx context.Context, out io.Writer, id string) error {
+func oneID(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("want one ID, got %d arguments; for instance: fermata request hello-1", len(args))
+	}
+	return nil
+}
+
+func (o *requestOptions) run(ctx context.Context, out, errOut io.Writer, id string) error {
 	switch {
 	case o.json && o.watch:
 		return cli.Usage(errors.New("--json and --watch can't be used together"))
@@ -82,7 +89,7 @@ func (o *requestOptions) run(ctx context.Context, out io.Writer, id string) erro
 	}
 	defer api.Close()
 	if o.watch {
-		return o.follow(ctx, out, api, id)
+		return o.follow(ctx, out, errOut, api, id)
 	}
 	body, err := api.Request(ctx, o.tenant, id)
 	if err != nil {
@@ -109,11 +116,11 @@ func (o *requestOptions) show(out io.Writer, body []byte) (requests.State, error
 }
 
 // follow draws the request again and again until it has ended. On a terminal each drawing replaces the one before.
-func (o *requestOptions) follow(ctx context.Context, out io.Writer, api *client.API, id string) error {
+func (o *requestOptions) follow(ctx context.Context, out, errOut io.Writer, api *client.API, id string) error {
 	f, ok := out.(*os.File)
 	tty := ok && term.IsTerminal(int(f.Fd()))
 	var last []byte
-	began, seen := time.Now(), false
+	began, seen, told := time.Now(), false, false
 	for {
 		body, err := api.Request(ctx, o.tenant, id)
 		switch {
@@ -121,6 +128,9 @@ func (o *requestOptions) follow(ctx context.Context, out io.Writer, api *client.
 			seen = true
 		case seen || cli.ExitCode(err) != cli.CodeNotFound || time.Since(began) > watchWait:
 			return err
+		case !told:
+			told = true
+			_, _ = fmt.Fprintf(errOut, "waiting up to %s for %s to appear …\n", watchWait, id)
 		}
 		if err == nil && !bytes.Equal(body, last) {
 			last = body

@@ -1,8 +1,8 @@
--- The requests that carry a name; two different ones are enough to know that it is ambiguous.
+-- The requests that carry a name; with two different ones it is ambiguous.
 -- Index: primary key (tenant, alias).
 SELECT request_id, max(kind = 'response_id') AS response
 FROM aliases
 WHERE tenant = {tenant:String} AND alias = {name:String}
 GROUP BY request_id
 ORDER BY request_id
-LIMIT 2
+LIMIT {limit:UInt32}
