@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { answerWords, TestServer } from '../server';
+import { type Joined, sum, Up } from '../up';
+
+// A gateway in Node with the built SDK: what it saw arrives at a real `fermata up`, by POST /v1/chunks and /v1/gateway.
+
+let up: Up;
+let upstream: TestServer;
+
+beforeAll(async () => {
+  [up, upstream] = [await Up.start(), await new TestServer().start()];
+}, 180_000);
+afterAll(async () => {
+  await up?.stop();
+  await upstream?.stop();
+});
+beforeEach(() => upstream.reset());
+
+/** As built. */
+const built = new URL('../../dist/node.js', import.meta.url).href;
+const sdk = async () => (await import(/* @vite-ignore */ built)) as typeof import('../../src/node/index');
+const bytes = (s: string) => new TextEncoder().encode(s).length;
+
+test('two attempts of one request: both streams, the gateway between them, the served one marked', async () => {
+  const { createServer } = await sdk();
+  const fermata = createServer({ url: up.ingest, emitter: 'node-gateway', app: 'e2e-node' });
+  const id = `node-${Date.now().toString(36)}`;
+  const ask = `${upstream.url}/api/v1/chat/completions?n=40&gap=25&stallAt=20&stall=1600&fail=1`;
+  const before = Date.now() * 1000;
+
+  const request = fermata.request({ requestId: id, route: '/chat' });
+  request.set({ queue_wait_us: 1500 });
+  const first = request.attempt({ provider: 'test', deployment: 'a', model: 'm' });
+  expect((await first.fetch(ask, { method: 'POST', body: '{}' })).status).toBe(503);
+  const second = request.attempt({ provider: 'test', deployment: 'b', model: 'm' });
+  const response = await second.fetch(ask, { method: 'POST', body: '{}' });
+  let got = '';
+  const decoder = new TextDecoder();
+  for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+    request.firstByte();
+    got += decoder.decode(chunk, { stream: true });
+  }
+  request.end(200, second);
+  await fermata.shutdown();
+
+  const text = answerWords(new URLSearchParams('n=40')).join('');
+  expect(got).toContain('[DONE]');
+  const whole = (r: Joined) => r.attempts.length === 2 && !!r.gateway && r.attempts[1]?.server?.finish_reason === 'stop';
+  const r = await up.request(id, 'both attempts and the gateway', whole);
+  expect(r.attempts.map((a) => [a.attempt, a.served])).toEqual([
+    [1, false],
+    [2, true],
+  ]);
+  expect(r.attempts[0]?.server?.error).toBe('http_503');
+  const served = r.attempts[1]?.server as NonNullable<Joined['attempts'][0]['server']>;
+  expect(served.emitter).toBe('node-gateway');
+  expect(served.content_bytes).toBe(bytes(text));
+  expect(sum(served.chunks)).toBe(bytes(text));
+  // Kinds come one by one again: the opening frame, the words, the end.
+  expect(served.chunks.kind?.filter((k) => k === 'content').length).toBe(40);
+  expect(served.started_at).toBeGreaterThanOrEqual(before - 1000);
+  expect(r.gateway?.emitter).toBe('node-gateway');
+  // The upstream froze once: the chunks' times say so, and the finding is made of them.
+  const stall = await up.request(id, 'the stall', (x) => x.findings.some((f) => f.kind === 'stall' && f.attribution === 'engine'));
+  const found = stall.findings.find((f) => f.kind === 'stall' && f.chunk === 20);
+  expect(found?.duration_us).toBeGreaterThan(1_500_000);
+  expect(found?.tier).toBe('server');
+});
+
+test('a running stream is visible while it runs', async () => {
+  const { createServer } = await sdk();
+  const fermata = createServer({ url: up.ingest, emitter: 'node-server', flushInterval: 300 });
+  const id = `running-${Date.now().toString(36)}`;
+  const stream = fermata.stream({ requestId: id, model: 'm' });
+  const response = await stream.fetch(`${upstream.url}/api/v1/chat/completions?n=400&gap=30`, { method: 'POST', body: '{}' });
+  const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+  let open = true;
+  const reading = (async () => {
+    while (open && !(await reader.read()).done);
+    await reader.cancel();
+  })();
+  const r = await up.request(id, 'the running stream', (x) => x.state === 'running' && (x.attempts[0]?.server?.n_chunks ?? 0) > 10);
+  expect(r.attempts[0]?.server?.finish_reason).toBeNull();
+  open = false;
+  await reading;
+  await fermata.shutdown();
+  const over = await up.request(id, 'its end', (x) => x.state === 'aborted');
+  expect(over.attempts[0]?.server?.finish_reason).toBe('client_abort');
+});
