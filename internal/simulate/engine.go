@@ -42,21 +42,18 @@ type job struct {
 	p       *plan
 	attempt uint32
 	e       *engine
-	served  bool
 
 	arrived, admitted, prefilled int64 // instants
 	promptLeft                   int
 	next                         int // token
 	skipped                      int // steps since the last token, in a slow stretch
 	holdUntil                    int64
-	held                         int // token before which the last hold was
 	out                          []batch
 	ended                        int64
 	cancelAt                     int64 // whoever asked went away and the engine noticed; 0: not
 	abortedAt                    int64 // the user left; 0: not
 	version                      string
 	batchSize                    int
-	tries                        bool  // hangs until another attempt has won
 	start                        int64 // when the engine got it; arrived is when it entered the queue
 }
 
@@ -200,7 +197,7 @@ func (e *engine) decode(streams []*job) {
 		j.next = to
 		j.batchSize = max(j.batchSize, len(streams))
 		if d := p.pauses[to]; d > 0 && to < len(p.toks) {
-			j.holdUntil, j.held = e.now+d, to
+			j.holdUntil = e.now + d
 		}
 		if p.leaveAt > 0 && j.abortedAt == 0 && to >= p.leaveAt {
 			j.abortedAt = e.now + p.leaveAfter

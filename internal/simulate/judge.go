@@ -10,9 +10,8 @@ import (
 // natural is the cause of what nobody caused.
 const natural = "natural"
 
-// judgeStream tells what went wrong in a stream of an engine, or of a gateway that passes one on. start is its true start;
-// shift is how much later the engine's own start was.
-func (s *Simulator) judgeStream(j *job, w *wire.Stream, start, shift int64) {
+// judgeStream tells what went wrong in a stream of an engine, or of a gateway that passes one on. start is its true start.
+func (s *Simulator) judgeStream(j *job, w *wire.Stream, start int64) {
 	ps := points(&w.Chunks)
 	base := Truth{RequestID: j.p.id, Tier: string(w.Tier), Attempt: j.attempt, Channel: "content", Attribution: "engine"}
 	gateway := w.Tier == wire.TierGateway

@@ -18,10 +18,8 @@ type sight struct {
 	done    int64
 	failed  int64
 	error   string
-	closed  int64
 	taken   []wire.Retraction // of true instants
-	pinged  []int64
-	dropped int64 // limit of the hop that closed the connection, µs
+	dropped int64             // limit of the hop that closed the connection, µs
 }
 
 // got is bytes that came, or were shown, at one time; chunks to tell which of the server's.
@@ -55,7 +53,7 @@ func (p *plan) see(j *job, d *delivery, bytes []uint32, kinds []wire.Kind, end i
 		s.failed, s.error = arrives, "network_error"
 	}
 	p.interrupt(s, d, &stop)
-	p.distract(s, d, j)
+	p.distract(s, d)
 	reads := r.IntN(3) == 0 // some pages see reads, not events
 	for i := 0; i < n && d.page[i] <= min(stop, s.failed); i++ {
 		at := d.page[i]
@@ -112,7 +110,7 @@ func (p *plan) interrupt(s *sight, d *delivery, stop *int64) {
 }
 
 // distract hides the page, or keeps its thread busy.
-func (p *plan) distract(s *sight, d *delivery, _ *job) {
+func (p *plan) distract(s *sight, d *delivery) {
 	r, n := p.r, len(d.page)
 	if n < 12 {
 		return

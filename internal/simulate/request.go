@@ -50,7 +50,7 @@ func (s *Simulator) finish(p *plan) {
 		w := s.serverStream(j)
 		served = w
 		s.segments(w, j.start)
-		s.judgeStream(j, w, j.start, 0)
+		s.judgeStream(j, w, j.start)
 		s.versions[versionOf{j.e.deployment, j.version}]++
 	}
 	j := p.jobs[len(p.jobs)-1]
@@ -112,7 +112,7 @@ func (s *Simulator) relay(p *plan, j *job, w *wire.Stream, d *delivery) {
 	}
 	g.EndUS = wire.Some(max(last, w.EndUS.V+shift+p.way.relayUS))
 	s.segments(&g, p.way.received)
-	s.judgeStream(j, &g, p.way.received, shift)
+	s.judgeStream(j, &g, p.way.received)
 }
 
 // gatewayClockUS is the gateway's clock − true time.

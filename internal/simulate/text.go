@@ -12,18 +12,18 @@ func sound(r *rand.Rand, n int) string {
 	s := scriptOf(r)
 	switch r.IntN(10) {
 	case 0:
-		return "Here is the table.\n\n| name | qty | note |\n|---|---|---|\n" + rows(r, n, func(int) string {
+		return "Here is the table.\n\n| name | qty | note |\n|---|---|---|\n" + rows(n, func(int) string {
 			return fmt.Sprintf("| %s %s | %d | %s |\n", pick(r, s.words), pick(r, s.words), r.IntN(5000), s.some(r, 3))
 		})
 	case 1:
-		return rows(r, n, func(i int) string { return fmt.Sprintf("%d. %s\n", i+1, strings.TrimSpace(s.sentence(r))) })
+		return rows(n, func(i int) string { return fmt.Sprintf("%d. %s\n", i+1, strings.TrimSpace(s.sentence(r))) })
 	case 2:
-		return "```python\n" + rows(r, n, func(int) string {
+		return "```python\n" + rows(n, func(int) string {
 			a, b := ident(r), ident(r)
 			return fmt.Sprintf("def %s(%s):\n    %s = %s(%d)\n    return %s + %d\n\n", ident(r), a, b, ident(r), r.IntN(900), b, r.IntN(99))
 		}) + "```\n"
 	case 3:
-		return "id,name,place,score\n" + rows(r, n, func(i int) string {
+		return "id,name,place,score\n" + rows(n, func(i int) string {
 			return fmt.Sprintf("%d,%s,%s,%.3f\n", i, ident(r), ident(r), r.Float64()*100)
 		})
 	default:
@@ -37,18 +37,18 @@ func refrain(r *rand.Rand, n int) string {
 	switch r.IntN(4) {
 	case 0: // a song
 		chorus := "\n" + s.sentence(r) + "\n" + s.sentence(r) + "\n\n"
-		return rows(r, n, func(int) string { return s.sentence(r) + "\n" + s.sentence(r) + "\n" + s.sentence(r) + chorus })
+		return rows(n, func(int) string { return s.sentence(r) + "\n" + s.sentence(r) + "\n" + s.sentence(r) + chorus })
 	case 1: // somebody asked for the same line, not too often
 		return strings.Repeat(strings.TrimSpace(s.sentence(r))+"\n", 8+r.IntN(20))
 	case 2:
 		return strings.Repeat("=", 60) + "\n" + s.prose(r, n/2) + strings.Repeat("=", 60) + "\n" + s.prose(r, n/2)
 	default:
 		k := 2 + r.IntN(12)
-		return rows(r, n, func(i int) string { return fmt.Sprintf("%d x %d = %d\n", k, i, k*i) })
+		return rows(n, func(i int) string { return fmt.Sprintf("%d x %d = %d\n", k, i, k*i) })
 	}
 }
 
-func rows(_ *rand.Rand, n int, row func(i int) string) string {
+func rows(n int, row func(i int) string) string {
 	var b strings.Builder
 	for i, c := 0, 0; c < n; i++ {
 		t := row(i)

@@ -81,7 +81,7 @@ made again from the options the traffic was made with.`,
 			return o.check.run(ctx, cmd.OutOrStdout(), o.where, sub, truths)
 		},
 	}
-	o.traffic.flags(cmd)
+	o.addTraffic(cmd)
 	o.where.AddFlags(cmd)
 	cmd.Flags().StringVar(&file, "truth", "", "truth.ndjson of 'fermata simulate --write'")
 	o.check.flags(cmd)

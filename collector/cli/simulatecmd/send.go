@@ -86,7 +86,7 @@ func wait(ctx context.Context, s *sender.Sender, due time.Time) error {
 }
 
 // write puts all traffic into files, one for each endpoint, and the truth beside them.
-func (o *options) write(ctx context.Context, out io.Writer, sim *simulate.Simulator, cfg *simulate.Config) (err error) {
+func (o *options) write(ctx context.Context, out io.Writer, sim *simulate.Simulator) (err error) {
 	if err := os.MkdirAll(o.dir, 0o755); err != nil { //nolint:gosec // made traffic, no secret
 		return fmt.Errorf("--write: %w", err)
 	}
@@ -97,7 +97,7 @@ func (o *options) write(ctx context.Context, out io.Writer, sim *simulate.Simula
 		}
 	}()
 	for path, name := range map[string]string{"/v1/chunks": "chunks", "/v1/gateway": "gateway", "/v1/rum": "rum", "": "truth"} {
-		f, err := os.Create(filepath.Join(o.dir, name+".ndjson"))
+		f, err := os.Create(filepath.Join(o.dir, name+".ndjson")) //nolint:gosec // the user's own folder
 		if err != nil {
 			return fmt.Errorf("--write: %w", err)
 		}

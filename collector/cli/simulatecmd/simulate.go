@@ -27,7 +27,7 @@ type traffic struct {
 	speed    float64
 }
 
-func (o *traffic) flags(cmd *cobra.Command) {
+func (o *traffic) addTraffic(cmd *cobra.Command) {
 	o.cfg = simulate.NewDefaultConfig()
 	f := cmd.Flags()
 	f.Uint64Var(&o.cfg.Seed, "seed", o.cfg.Seed, "seed; the same seed, start and options make the same traffic")
@@ -102,7 +102,7 @@ func New() *cobra.Command {
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	o.traffic.flags(cmd)
+	o.addTraffic(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.where.Data, "data", "", "data folder of the running 'fermata up' (default: $FERMATA_DATA or ~/.local/share/fermata)")
 	f.StringVar(&o.where.API, "api", "", "URL of Fermata's API, for --score (default: the running 'fermata up' of the data folder)")
@@ -138,7 +138,7 @@ func (o *options) run(ctx context.Context, out, errOut io.Writer) error {
 	}
 	sim := simulate.New(cfg)
 	if o.dir != "" {
-		return o.write(ctx, out, sim, &cfg)
+		return o.write(ctx, out, sim)
 	}
 	s := sender.New(0, o.retryFor)
 	defer s.Close()
