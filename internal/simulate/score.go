@@ -57,8 +57,11 @@ type Count struct {
 
 // Score is what is right and wrong of findings.
 type Score struct {
-	Requests      int            `json:"requests"`
-	Kinds         []Count        `json:"kinds"`
+	Requests int     `json:"requests"`
+	Kinds    []Count `json:"kinds"`
+	// EngineWide are right stalls of engines that several streams share, EngineTold those of them that say so.
+	EngineWide    int            `json:"engine_wide"`
+	EngineTold    int            `json:"engine_told"`
 	Disagreements []Disagreement `json:"disagreements"`
 }
 
@@ -76,8 +79,12 @@ func Compare(truths []Truth, found []Found, prefix string) *Score {
 		return counts[kind]
 	}
 	ids := map[string]bool{}
+	events := map[string]int{} // stalls of engines
 	for i := range truths {
 		t := &truths[i]
+		if t.shared() {
+			events[t.EngineEvent]++
+		}
 		k := slot{t.name(), t.Kind, t.Tier}
 		open[k] = append(open[k], t)
 		count(t.Kind).Truths++
@@ -127,6 +134,12 @@ func Compare(truths []Truth, found []Found, prefix string) *Score {
 			usedF[p.f], usedT[p.t] = true, true
 			c := count(k.kind)
 			c.Right++
+			if t.shared() && events[t.EngineEvent] > 1 {
+				s.EngineWide++
+				if strings.Contains(string(f.Evidence), `"event"`) {
+					s.EngineTold++
+				}
+			}
 			if p.off <= max(1, t.SlackChunks) {
 				c.Placed++
 			} else {
@@ -189,7 +202,7 @@ func (s *Score) Only(kinds []string) *Score {
 	if len(kinds) == 0 {
 		return s
 	}
-	out := &Score{Requests: s.Requests}
+	out := &Score{Requests: s.Requests, EngineWide: s.EngineWide, EngineTold: s.EngineTold}
 	for _, k := range s.Kinds {
 		if slices.Contains(kinds, k.Kind) {
 			out.Kinds = append(out.Kinds, k)
@@ -231,6 +244,9 @@ func (t *Truth) name() string {
 	}
 	return t.RequestID
 }
+
+// shared reports a stall that is part of a silence of a whole engine, as the engine tells it.
+func (t *Truth) shared() bool { return t.EngineEvent != "" && t.Tier == "server" }
 
 // off is how many chunks a finding is away.
 func (t *Truth) off(f *Found) int64 {

@@ -225,6 +225,11 @@ func (c *scoring) print(out io.Writer, s *simulate.Score) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	if s.EngineWide > 0 {
+		if _, err := fmt.Fprintf(out, "%d of %d stalls of whole engines say that other streams share them\n", s.EngineTold, s.EngineWide); err != nil {
+			return err
+		}
+	}
 	for i, d := range s.Disagreements {
 		if c.show >= 0 && i >= c.show {
 			_, err := fmt.Fprintf(out, "… and %d more disagreements (--show -1, --json)\n", len(s.Disagreements)-i)
