@@ -3,11 +3,13 @@ package joiner
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/component/componentstatus"
 	"go.uber.org/zap"
 
 	"github.com/fermata-io/fermata/processors/crosstier"
@@ -36,7 +38,7 @@ func newExtension(set component.TelemetrySettings, cfg *Config) (*Extension, err
 }
 
 // Start opens the database's pools and begins to look for new records. ClickHouse may still be away.
-func (e *Extension) Start(ctx context.Context, _ component.Host) error {
+func (e *Extension) Start(ctx context.Context, host component.Host) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	w, err := open(e.cfg, e.tel)
@@ -47,7 +49,7 @@ func (e *Extension) Start(ctx context.Context, _ component.Host) error {
 	e.stop, e.done = stop, make(chan struct{})
 	go func() {
 		defer close(e.done)
-		e.run(run, w)
+		e.run(run, w, host)
 		if err := w.close(); err != nil {
 			e.log.Warn("connections could not be closed", zap.Error(err))
 		}
@@ -72,20 +74,36 @@ func (e *Extension) Shutdown(ctx context.Context) error {
 	}
 }
 
-// complainEvery bounds how often the same trouble is told.
-const complainEvery = time.Minute
+const (
+	// complainEvery bounds how often the same trouble is told.
+	complainEvery = time.Minute
+	// farBehind is from which lag on the component is not well.
+	farBehind = 30 * time.Second
+)
 
-func (e *Extension) run(ctx context.Context, w *worker) {
+func (e *Extension) run(ctx context.Context, w *worker, host component.Host) {
 	tick := time.NewTicker(e.cfg.Interval)
 	defer tick.Stop()
 	var told time.Time
+	good := time.Now() // when the last look ended well
+	unwell := false
+	w.tell = func(lag time.Duration) {
+		e.tel.behind(lag)
+		if lag > farBehind != unwell {
+			unwell = !unwell
+			e.report(host, lag, unwell)
+		}
+	}
 	for {
 		err := w.look(ctx)
-		switch {
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			return
-		case err != nil:
+		}
+		if err == nil {
+			good = time.Now()
+		} else {
 			e.tel.failed()
+			w.tell(w.lag + time.Since(good))
 			if time.Since(told) > complainEvery {
 				told = time.Now()
 				e.log.Warn("requests could not be joined; they are tried again", zap.Error(err))
@@ -97,6 +115,18 @@ func (e *Extension) run(ctx context.Context, w *worker) {
 		case <-tick.C:
 		}
 	}
+}
+
+// report tells the host and the log that the rows are far behind the records, or no longer.
+func (e *Extension) report(host component.Host, lag time.Duration, unwell bool) {
+	if !unwell {
+		componentstatus.ReportStatus(host, componentstatus.NewEvent(componentstatus.StatusOK))
+		e.log.Info("joined requests have caught up with the records")
+		return
+	}
+	componentstatus.ReportStatus(host, componentstatus.NewRecoverableErrorEvent(
+		fmt.Errorf("joined requests are %s behind the records: lists and windows miss the latest, look-ups by id don't", lag.Round(time.Second))))
+	e.log.Warn("joined requests are far behind the records; nothing is skipped", zap.Duration("lag", lag))
 }
 
 // worker is one joiner with its connections and what it remembers. It is used by one goroutine.
@@ -115,6 +145,8 @@ type worker struct {
 	from    int64 // all rows stamped before are noted
 	saved   int64 // all rows stamped before are joined, and that is stored
 	saveDue time.Time
+	lag     time.Duration // of what is written behind what arrived, but for what is held on purpose
+	tell    func(lag time.Duration)
 	blind   bool // other users' inserts can't be seen
 
 	memory *memory
@@ -137,7 +169,7 @@ func open(cfg *Config, tel *telemetry) (*worker, error) {
 	limits.Rows = 100_000
 	return &worker{
 		cfg: cfg, cross: crosstier.NewDefaultConfig(), tel: tel, conn: conn, insert: ins,
-		store: requests.New(conn, limits), found: findings.NewReader(conn), memory: newMemory(cfg.MemoryBytes),
+		store: requests.New(conn, limits), found: findings.NewReader(conn), memory: newMemory(cfg.MemoryBytes), tell: func(time.Duration) {},
 	}, nil
 }
 
@@ -174,7 +206,7 @@ func (w *worker) look(ctx context.Context) error {
 			if s.shard+1 == s.shards {
 				w.from = s.until
 			}
-			if err := w.joinDue(ctx, m); err != nil {
+			if err := w.joinDue(ctx, m, start); err != nil {
 				return err
 			}
 		}
@@ -184,15 +216,16 @@ func (w *worker) look(ctx context.Context) error {
 		if err := w.textures(ctx, w.now); err != nil {
 			return err
 		}
-	} else if err := w.joinDue(ctx, m); err != nil {
+	} else if err := w.joinDue(ctx, m, start); err != nil {
 		return err
 	}
 	w.tel.looked(time.Since(start))
 	return nil
 }
 
-// joinDue joins the requests that are due, tells how far behind the joiner is, and stores its progress now and then.
-func (w *worker) joinDue(ctx context.Context, m moment) error {
+// joinDue joins the requests that are due, tells how far behind the joiner is, and stores its progress now and then. start is
+// when the moment was asked for.
+func (w *worker) joinDue(ctx context.Context, m moment, start time.Time) error {
 	for _, b := range batches(w.due(time.Now()), w.cfg.Batch) {
 		if err := w.join(ctx, b, m.us); err != nil {
 			return err
@@ -204,7 +237,8 @@ func (w *worker) joinDue(ctx context.Context, m moment) error {
 		w.tel.joinedSome(len(b))
 		w.memory.trim()
 	}
-	w.tel.behind(max(time.Duration(m.safe-w.from)*time.Second, w.overdue(time.Now())))
+	w.lag = max(time.Duration(m.safe-w.from)*time.Second+time.Since(start), w.overdue(time.Now()))
+	w.tell(w.lag)
 	if time.Now().Before(w.saveDue) {
 		return nil
 	}

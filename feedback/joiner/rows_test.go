@@ -5,13 +5,18 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/component/componentstatus"
 	"go.opentelemetry.io/collector/component/componenttest"
 	"go.opentelemetry.io/collector/config/configopaque"
 	"go.opentelemetry.io/collector/extension/extensiontest"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 	"pgregory.net/rapid"
 
 	"github.com/fermata-io/fermata/internal/corpus"
@@ -45,8 +50,8 @@ func drawn(prefix string, n, parts int) (ids []string, out []corpus.Records) {
 	return ids, out
 }
 
-// check compares the rows with what a look-up by id assembles from the source tables. What a request's clock is known by
-// grows with its session, so a row's is that of its time.
+// check compares the rows with what a look-up by id assembles from the source tables. What is known of a request's
+// clocks grows with its session, so what a row tells of them is what was known then.
 func (r *rig) check(t *testing.T, ids []string) {
 	t.Helper()
 	sc := requests.Table.NewScanner()
@@ -70,7 +75,13 @@ func (r *rig) check(t *testing.T, ids []string) {
 }
 
 func plain(row requests.Row) requests.Row {
-	row.Version, row.ClockOffsetUS, row.ClockUncertaintyUS = 0, table.Opt[int64]{}, table.Opt[uint64]{}
+	row.Version, row.ClockUncertaintyUS = 0, table.Opt[uint64]{}
+	for _, part := range []*table.Opt[int64]{
+		&row.ClockOffsetUS, &row.GapPageUS, &row.GapUplinkUS, &row.GapGatewayQueueUS, &row.GapRetriesUS, &row.GapUpstreamUS,
+		&row.GapReasoningUS, &row.GapDownlinkUS, &row.GapNetworkUS, &row.GapDriftUS, &row.GapRenderUS,
+	} {
+		*part = table.Opt[int64]{}
+	}
 	return row
 }
 
@@ -188,4 +199,87 @@ func TestKilledInTheMiddle(t *testing.T) {
 	}
 	r.look(t)
 	r.check(t, ids)
+}
+
+// A joiner that can't follow says so, and says when it has caught up.
+func TestTellsThatItIsBehind(t *testing.T) {
+	r := newRig(t)
+	core, logs := observer.New(zap.InfoLevel)
+	set := extensiontest.NewNopSettings(Type)
+	set.Logger = zap.New(core)
+	ext, err := newExtension(set.TelemetrySettings, r.cfg)
+	require.NoError(t, err)
+	host := &host{Host: componenttest.NewNopHost()}
+	ext.report(host, 42*time.Second, true)
+	require.Equal(t, componentstatus.StatusRecoverableError, host.last.Status())
+	require.ErrorContains(t, host.last.Err(), "42s behind")
+	require.Equal(t, 1, logs.FilterField(zap.Duration("lag", 42*time.Second)).Len())
+	ext.report(host, 0, false)
+	require.Equal(t, componentstatus.StatusOK, host.last.Status())
+
+	var lag time.Duration
+	r.w.tell = func(l time.Duration) { lag = max(lag, l) }
+	r.store(t, play(t, "B03"))
+	require.NoError(t, r.conn.Exec(t.Context(), "INSERT INTO joiner_progress (name, handled) VALUES ('requests', toUnixTimestamp(now() - 3600))"))
+	r.cfg.MaxRequests = 1
+	r.look(t)
+	require.Less(t, lag, 2*time.Hour)
+	require.Positive(t, r.w.handled())
+}
+
+type host struct {
+	component.Host
+	last *componentstatus.Event
+}
+
+func (h *host) Report(e *componentstatus.Event) { h.last = e }
+
+// A record that arrives while an insert that began before still runs is not taken for the last of its second.
+func TestMomentWaitsForInserts(t *testing.T) {
+	r := newRig(t)
+	before, err := r.w.moment(t.Context())
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		done <- r.conn.Exec(ctx, `INSERT INTO streams (tenant, request_id, started_at)
+			SELECT 'slow', toString(number), now64(6) FROM numbers(1000) WHERE sleepEachRow(0.05) = 0 SETTINGS max_block_size = 1, function_sleep_max_microseconds_per_block = 0`)
+	}()
+	require.Eventually(t, func() bool {
+		m, err := r.w.moment(t.Context())
+		require.NoError(t, err)
+		return m.us/1_000_000 > m.safe+1
+	}, 20*time.Second, 20*time.Millisecond)
+	m, err := r.w.moment(t.Context())
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, m.safe, before.us/1_000_000)
+	stop()
+	<-done
+}
+
+// A filter knows every name that was added since it says.
+func TestFilter(t *testing.T) {
+	f := newFilter(100)
+	n := func(i int) name { return name{"t", strconv.Itoa(i)} }
+	for i := range 20_000 {
+		f.add(ofRecord, n(i), 200)
+	}
+	passed := 0
+	for i := range 20_000 {
+		require.True(t, f.has(ofRecord, n(i)))
+		if f.has(ofAnswer, n(i)) || f.has(ofRecord, n(1_000_000+i)) {
+			passed++
+		}
+	}
+	require.Less(t, passed, 200)
+	require.EqualValues(t, 100, f.since)
+	f.added = filterMost // full
+	f.add(ofRecord, n(-1), 300)
+	require.True(t, f.has(ofRecord, n(0)))
+	require.EqualValues(t, 100, f.since)
+	f.added = filterMost
+	f.add(ofRecord, n(-2), 400)
+	require.False(t, f.has(ofRecord, n(0)))
+	require.True(t, f.has(ofRecord, n(-1)))
+	require.EqualValues(t, 300, f.since, "what came before is forgotten")
 }

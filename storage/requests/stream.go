@@ -104,8 +104,7 @@ func mergeSegments(segs []wire.Stream) merged {
 // maxEvidence bounds the numbers kept of one conflict.
 const maxEvidence = 16
 
-// Aborted reports whether a finish reason means that the user or client ended the stream. The view
-// joined_requests holds the same list.
+// aborted reports whether a finish reason means that the user or client ended the stream.
 func aborted(reason string) bool {
 	switch reason {
 	case "client_abort", "abort", "aborted", "cancelled", "canceled":
