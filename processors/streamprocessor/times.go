@@ -1,6 +1,6 @@
 package streamprocessor
 
-// chunkTimes remembers when content-bearing chunks came, in bounded memory: exact for the first 512 chunks of a
+// chunkTimes remembers when content-bearing chunks came, in bounded memory: exact for the first 256 chunks of a
 // stream, then of every second, every fourth, … chunk. It lets a loop that is seen late tell when it began.
 type chunkTimes struct {
 	at     []uint32 // in units
@@ -8,7 +8,7 @@ type chunkTimes struct {
 }
 
 const (
-	maxTimes   = 512
+	maxTimes   = 256
 	timeUnitUS = 50 // 24 h fit in 32 bits
 )
 
