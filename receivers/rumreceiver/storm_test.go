@@ -191,7 +191,7 @@ func heap() uint64 {
 
 // TestStormOfRandomBodies sends noise, random JSON, and valid bodies that were cut, spliced and changed.
 func TestStormOfRandomBodies(t *testing.T) {
-	n := bodies(t, "FERMATA_RANDOM_BODIES", 3000)
+	n := bodies(t, "FERMATA_RANDOM_BODIES", 2000)
 	for _, to := range targets(t) {
 		t.Run(to.path[1:], func(t *testing.T) {
 			newStorm(t, to).flood(n, func(r *rand.Rand, _ int) ([]byte, string, string) {
@@ -390,13 +390,13 @@ func (z *zeros) Read(p []byte) (int, error) {
 // TestStormOfGiants sends 50 MB at a time, with and without saying so, and bodies that grow when they are unpacked.
 func TestStormOfGiants(t *testing.T) {
 	const giant = 50 << 20
+	bombs := map[string][]byte{}
+	for _, e := range []string{"gzip", "deflate", "zstd"} {
+		bombs[e] = ingesttest.Compress(t, e, make([]byte, giant))
+	}
 	for _, to := range targets(t) {
 		t.Run(to.path[1:], func(t *testing.T) {
 			s := newStorm(t, to)
-			bombs := map[string][]byte{}
-			for _, e := range []string{"gzip", "deflate", "zstd"} {
-				bombs[e] = ingesttest.Compress(t, e, make([]byte, 200<<20))
-			}
 			before := heap()
 			big := func(name string, body io.Reader, encoding string) {
 				t.Helper()
