@@ -345,6 +345,7 @@ func PutGateway(lr plog.LogRecord, g *wire.Gateway) {
 
 // PutClient writes c into an empty log record.
 func PutClient(lr plog.LogRecord, c *wire.Client) {
+	lr.Attributes().EnsureCapacity(36) // of a usual beacon
 	put(lr, EventClient, c.ReceivedAt, clientTable, c)
 }
 
