@@ -27,7 +27,7 @@ func (s *Simulator) judgeStream(j *job, w *wire.Stream, start int64) {
 		tell(t)
 	}
 	apart := slices.DeleteFunc(pauses(ps, nothing), func(p pause) bool { // others are parts of a slow stretch
-		return slices.ContainsFunc(slow, func(sl slowStretch) bool { return p.chunk >= sl.first && p.chunk <= sl.last && !sl.standsOut(p.us) })
+		return slices.ContainsFunc(slow, func(sl slowStretch) bool { return p.chunk >= sl.first && p.chunk <= sl.last && !sl.standsOut(p.pace) })
 	})
 	for _, e := range episodes(ps, apart) {
 		t := base
@@ -87,7 +87,7 @@ type slowStretch struct {
 }
 
 // standsOut reports a pause that is one even beside the slow pace.
-func (s *slowStretch) standsOut(us int64) bool { return float64(us) >= ratio*s.pace }
+func (s *slowStretch) standsOut(pace float64) bool { return pace >= ratio*s.pace }
 
 // slowStretches checks each slow stretch that was caused: long enough, and slow enough beside what came before, or after it.
 func (s *Simulator) slowStretches(j *job, ps []point, start int64) []slowStretch {
@@ -114,7 +114,7 @@ func (s *Simulator) slowStretches(j *job, ps []point, start int64) []slowStretch
 		}
 		a = max(a, 1)
 		z := a
-		for z+1 < len(ps) && ps[z+1].at <= c.until+20_000 {
+		for z+1 < len(ps) && ps[z].at < c.until { // the step that runs when it ends is a part of it
 			z++
 		}
 		if z >= len(ps) {

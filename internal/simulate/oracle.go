@@ -53,6 +53,7 @@ type pause struct {
 	chunk int
 	from  int64
 	us    int64
+	pace  float64 // µs per token
 }
 
 // pauses applies the rule of stalls: a gap of at least a floor, and of at least five times the median pace before it. Gaps after
@@ -72,7 +73,7 @@ func pauses(ps []point, less func(from, until int64) int64) []pause {
 				m, known = medianOf(ps[:min(len(ps), 20)], less)
 			}
 			if known && x >= ratio*m {
-				out = append(out, pause{i, ps[i-1].at, g})
+				out = append(out, pause{i, ps[i-1].at, g, x})
 			}
 		}
 		at := sort.SearchFloat64s(paces, x)
