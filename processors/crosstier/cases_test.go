@@ -320,6 +320,25 @@ func TestPageClockStoodStill(t *testing.T) {
 	behind()
 }
 
+// With the server's clock at hand it is told which of the page's two clocks went wrong.
+func TestWhichOfThePagesClocksWentWrong(t *testing.T) {
+	q := join(allCases(t)["K05"].Play("", base), "r1")
+	q.Client.ClockNow = wire.Some(q.Client.Submit.Or(q.Client.RequestSent.V) + 4_000_000)
+	const ahead = 600_000_000
+	q.Client.WallNow = q.Client.TimeOrigin + q.Client.ClockNow.V + ahead
+	for _, c := range []struct {
+		offset int64
+		cause  any
+	}{{-ahead, "slept"}, {0, "wall_clock_set"}, {95_000_000, nil}} {
+		q.Clock = &crosstier.Clock{OffsetUS: c.offset, UncertaintyUS: 150_000}
+		fs := derive(q)
+		require.Equal(t, []string{"clock_conflict"}, kinds(fs))
+		require.Equal(t, c.cause, numbers(t, &fs[0])["cause"])
+	}
+	q.Clock = nil
+	require.NotContains(t, numbers(t, &derive(q)[0]), "cause")
+}
+
 // Senders tell a broken connection in several ways; each of them is a drop.
 func TestWaysToTellADrop(t *testing.T) {
 	c := allCases(t)["B07"]

@@ -109,6 +109,9 @@ func (v *view) pageClock() {
 	if c.WallNow != 0 && c.ClockNow.OK {
 		if d := c.WallNow - (c.TimeOrigin + c.ClockNow.V); abs(d) > stepUS {
 			behind, ev["rule"] = d, "page_clock_and_wall_clock_differ"
+			if cause := v.clockCause(d); cause != "" {
+				ev["cause"] = cause
+			}
 		}
 	} else if k := v.r.Clock; k != nil && abs(k.OffsetUS) > dayUS {
 		behind, ev["rule"] = -k.OffsetUS, "page_clock_and_server_differ"
@@ -118,6 +121,24 @@ func (v *view) pageClock() {
 	}
 	ev["behind_us"] = behind
 	v.add(wire.FindingClockConflict, wire.TierClient, -2, wire.Finding{Severity: info, Attribution: byUnknown, Confidence: 0.9}, ev)
+}
+
+// clockCause tells by the server's clock which of the page's two clocks went wrong, with the wall clock ahead by d: its own
+// stood still (slept), or the wall clock was set. Empty: not known.
+func (v *view) clockCause(d int64) string {
+	k := v.r.Clock
+	if k == nil {
+		return ""
+	}
+	slack := k.UncertaintyUS + secondUS
+	switch own, wall := abs(k.OffsetUS) <= slack, abs(k.OffsetUS+d) <= slack; {
+	case wall && !own:
+		return "slept"
+	case own && !wall:
+		return "wall_clock_set"
+	default:
+		return ""
+	}
 }
 
 // perceivedGap compares two durations of one clock each: what the user waited and what the server measured.

@@ -150,7 +150,14 @@ func conflictText(e *evidence) string {
 	case "impossible_order":
 		return e.say("the server's first text at %t is later than the user's at %t: one of the two is measured wrong", "server_ttft_us", "user_first_text_us")
 	case "page_clock_and_wall_clock_differ":
-		return e.say("the page's clock is %t behind its wall clock: its machine slept, or the wall clock was set", "behind_us")
+		why := "its machine slept, or the wall clock was set"
+		switch e.name("cause") {
+		case "slept":
+			why = "its machine slept, the wall clock agrees with the server's"
+		case "wall_clock_set":
+			why = "the wall clock was set, the page's own agrees with the server's"
+		}
+		return e.say("the page's clock is %t behind its wall clock: "+why, "behind_us")
 	case "page_clock_and_server_differ":
 		return e.say("the page's clock is %t behind the server's", "behind_us")
 	default:

@@ -49,6 +49,10 @@ func TestFindingsInWords(t *testing.T) {
 			"clock_conflict", `{"rule":"the clocks stepped","numbers":[-5000000,40000,0,1,2,3]}`,
 			"the clocks stepped; a step of -5.00 s ± 40.0 ms",
 		},
+		{
+			"clock_conflict", `{"rule":"page_clock_and_wall_clock_differ","cause":"slept","behind_us":300000000}`,
+			"the page's clock is 5 m 00 s behind its wall clock: its machine slept, the wall clock agrees with the server's",
+		},
 		{"id_conflict", `{"rule":"different streams have this request id"}`, "different streams have this request id"},
 		{"retraction", `{"retractions":"a lot"}`, ""},
 		{"retraction", `7`, ""},
