@@ -54,6 +54,8 @@ type aside struct {
 	size   int
 	closed bool
 	dead   bool   // given up, or ended
+	idle   bool   // the decoder waits for a piece
+	at     int64  // of the piece being decoded
 	after  func() // called when all is read
 
 	cur  piece // being read by the decoder
@@ -137,6 +139,19 @@ func (a *aside) decode() {
 	}
 }
 
+// followed returns the time, at most now, up to which everything was decoded.
+func (a *aside) followed(now int64) int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case a.dead || !a.idle:
+		return a.at
+	case len(a.queue) > 0:
+		return a.queue[0].at
+	}
+	return now
+}
+
 // over reports whether nothing is left to read.
 func (a *aside) over() bool {
 	a.mu.Lock()
@@ -165,9 +180,11 @@ var syncTail = []byte{0, 0, 0xff, 0xff}
 
 func (a *aside) fetch() error {
 	a.mu.Lock()
+	a.idle = true
 	for len(a.queue) == 0 && !a.closed && !a.dead {
 		a.cond.Wait()
 	}
+	a.idle = false
 	if a.dead {
 		a.mu.Unlock()
 		return errAsideEnded
@@ -176,7 +193,7 @@ func (a *aside) fetch() error {
 		a.mu.Unlock()
 		return io.EOF
 	}
-	a.cur = a.queue[0]
+	a.cur, a.at = a.queue[0], a.queue[0].at
 	a.queue[0] = piece{}
 	if a.queue = a.queue[1:]; len(a.queue) == 0 {
 		a.queue = nil

@@ -181,6 +181,41 @@ func TestUpstreamBreaksOff(t *testing.T) {
 	require.Equal(t, 1, count(rec, wire.KindContent))
 }
 
+// An answer that breaks off without a broken connection is told from one that came to its end, whatever its protocol.
+func TestAnswerEndsBeforeItsEnd(t *testing.T) {
+	const (
+		chat   = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"}}]}\n\n"
+		ollama = "{\"model\":\"m\",\"message\":{\"role\":\"assistant\",\"content\":\"hi\"},\"done\":false}\n"
+		gemini = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"hi\"}],\"role\":\"model\"},\"index\":0}]}\n\n"
+	)
+	for name, c := range map[string]struct {
+		path, contentType, body, want string
+	}{
+		"chat":           {"/v1/chat/completions", "text/event-stream", chat + chat, "upstream_incomplete"},
+		"chat, done":     {"/v1/chat/completions", "text/event-stream", chat + "data: [DONE]\n\n", ""},
+		"chat, finished": {"/v1/chat/completions", "text/event-stream", chat + "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n", ""},
+		"chat, mid":      {"/v1/chat/completions", "text/event-stream", chat + chat[:30], "upstream_incomplete"},
+		"nothing":        {"/v1/chat/completions", "text/event-stream", ": ping\n\n", ""},
+		"ollama":         {"/api/chat", "application/x-ndjson", ollama + ollama, "upstream_incomplete"},
+		"ollama, mid":    {"/api/chat", "application/x-ndjson", ollama + ollama[:40], "upstream_incomplete"},
+		"ollama, done":   {"/api/chat", "application/x-ndjson", ollama + "{\"model\":\"m\",\"message\":{\"role\":\"assistant\",\"content\":\"\"},\"done\":true,\"done_reason\":\"stop\"}\n", ""},
+		"gemini":         {"/v1beta/models/m:streamGenerateContent", "text/event-stream", gemini + gemini, "upstream_incomplete"},
+		"gemini, done":   {"/v1beta/models/m:streamGenerateContent", "text/event-stream", gemini + strings.Replace(gemini, "\"index\":0", "\"finishReason\":\"STOP\",\"index\":0", 1), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", c.contentType)
+				_, _ = io.WriteString(w, c.body)
+			}))
+			res := post(t, b.url+c.path, "r", `{"stream":true}`)
+			got, err := io.ReadAll(res.Body)
+			require.NoError(t, err)
+			require.Equal(t, c.body, string(got))
+			require.Equal(t, c.want, b.whole(t, "r").ErrorType)
+		})
+	}
+}
+
 func TestUpstreamDown(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

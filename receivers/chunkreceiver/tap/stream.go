@@ -42,6 +42,7 @@ type stream struct {
 	record   bool              // this request is recorded
 	events   bool              // the answer comes in small pieces
 	chunks   uint64            // chunks seen
+	bearing  bool              // one of them had content
 	lost     int64             // chunks merged or dropped
 	touched  bool              // there is news since the last segment
 	news     int64             // when the last chunk came
@@ -89,6 +90,7 @@ func (s *stream) offset(at int64) int64 { return max(0, at-s.start) }
 // add takes an event over. mu is held.
 func (s *stream) add(e *llmstream.Event) {
 	s.chunks++
+	s.bearing = s.bearing || e.Kind.ContentBearing() && e.Bytes > 0
 	s.touched, s.news = true, s.at
 	t := max(s.offset(s.at), s.last)
 	s.last = t
@@ -307,8 +309,16 @@ func (s *stream) conclude(info *llmstream.Info) {
 		s.endClass, s.endWhy = classClientAbort, classClientAbort
 	case cut:
 		s.endClass = failureClass(s.bodyErr)
+	case s.status < 400 && info.ErrorType == "" && s.incomplete(info):
+		s.endClass = classIncomplete
 	}
 	s.rec.EndUS = wire.Some(min(s.offset(s.ended), maxAge.Microseconds()))
+}
+
+// incomplete reports whether an answer whose body ended in order was not at its end: in the middle of an event, or with
+// content and without the word that its protocol closes with. mu is held.
+func (s *stream) incomplete(info *llmstream.Info) bool {
+	return !info.Complete() && (info.Truncated || s.events && s.bearing && info.Dialect != llmstream.DialectUnknown)
 }
 
 // Classes of failures that the tap itself tells.
@@ -319,6 +329,7 @@ const (
 	classReset       = "upstream_reset"
 	classTimeout     = "upstream_timeout"
 	classTLS         = "upstream_tls"
+	classIncomplete  = "upstream_incomplete"
 )
 
 // failureClass names what went wrong between tap and upstream.
@@ -360,12 +371,23 @@ func (s *stream) segment(c *columns, final bool) (w wire.Stream, ok bool) {
 	if final {
 		s.taken = true
 	} else {
-		w.ObservedUS = wire.Some(min(s.offset(now), maxAge.Microseconds()))
+		w.ObservedUS = wire.Some(min(max(s.offset(s.followed(now)), s.last), maxAge.Microseconds()))
 	}
 	s.seq++
 	s.touched, s.flushed = false, now
 	return w, true
 }
+
+// followed returns the time up to which all that came has been read. mu is held.
+func (s *stream) followed(now int64) int64 {
+	if s.aside == nil {
+		return now
+	}
+	return s.aside.followed(now)
+}
+
+// maxQuiet bounds the distance of a silent stream's segments, so that it is not taken for lost.
+const maxQuiet = int64(time.Minute / time.Microsecond)
 
 // due reports whether a running stream should hand on a segment: when it has news and the interval is over, and
 // while it is silent at growing distances, so that silence is known to go on and costs little.
@@ -377,7 +399,7 @@ func (s *stream) due(interval int64) bool {
 	}
 	wait := interval
 	if !s.touched {
-		wait = max(interval, (s.flushed-s.news)/4)
+		wait = max(interval, min((s.flushed-s.news)/4, maxQuiet))
 	}
 	return s.since()-s.flushed >= wait
 }
