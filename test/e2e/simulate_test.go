@@ -1,11 +1,14 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -75,10 +78,16 @@ func TestSimulatedTraffic(t *testing.T) {
 func (u *up) simulate(t *testing.T, args ...string) *simulate.Score {
 	t.Helper()
 	tenant := strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()) + "-" + args[1]
-	code, out, errOut := u.fermata(t, append([]string{"simulate", "--score", "--json", "--tenant", tenant}, args...)...)
-	require.Equal(t, 0, code, "%s%s", out, errOut)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary, append([]string{"simulate", "--score", "--json", "--tenant", tenant}, args...)...)
+	cmd.Env = append(os.Environ(), "FERMATA_DATA="+u.data)
+	var errOut strings.Builder
+	cmd.Stderr = &errOut
+	out, err := cmd.Output()
+	require.NoError(t, err, "%s", &errOut)
 	var s simulate.Score
-	require.NoError(t, json.Unmarshal([]byte(out), &s))
+	require.NoError(t, json.Unmarshal(out, &s))
 	return &s
 }
 
@@ -96,7 +105,7 @@ func TestSimulatedTrafficTwice(t *testing.T) {
 	code, later, errOut := u.fermata(t, append([]string{"simulate", "score", "--json"}, args...)...)
 	require.Equal(t, 0, code, "%s%s", later, errOut)
 	require.Equal(t, out, later)
-	code, _, errOut = u.fermata(t, append([]string{"simulate", "score", "--faults", "stall=0.3", "--min-recall", "0.9"}, args...)...)
+	code, _, errOut = u.fermata(t, append([]string{"simulate", "score", "--faults", "stall=0.3", "--min-recall", "0.9", "--wait", "1s"}, args...)...)
 	require.Equal(t, 1, code, "other traffic was never sent")
 	require.Contains(t, errOut, "less than --min-recall 0.9")
 }
