@@ -20,8 +20,8 @@ var (
 )
 
 const (
-	// maxMinutes bounds the minutes that one statement computes anew, and so its memory.
-	maxMinutes = 30
+	// maxMinutes bounds the minutes that one statement computes anew, and so its time.
+	maxMinutes = 10
 	// maxModels bounds the rows of an answer.
 	maxModels = 1000
 )
@@ -37,7 +37,9 @@ func New(conn driver.Conn) *Store { return &Store{conn: conn} }
 
 func limited(ctx context.Context, name string, readonly int) context.Context {
 	return clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{
-		"max_execution_time": 60, "max_memory_usage": int64(1 << 30), "log_comment": "fermata." + name, "readonly": readonly,
+		"max_execution_time": 60, "max_memory_usage": int64(1 << 30),
+		// A minute may hold more gaps than fit: what is grouped goes to disk instead.
+		"max_bytes_before_external_group_by": int64(256 << 20), "log_comment": "fermata." + name, "readonly": readonly,
 	}))
 }
 
