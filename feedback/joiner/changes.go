@@ -80,12 +80,12 @@ func (w *worker) spans(ctx context.Context, until int64) ([]span, error) {
 			return err
 		}
 		seconds++
-		if rows > 0 && rows+int(n) > most { //nolint:gosec // a count
+		if rows > 0 && rows+int(n) > most {
 			cur.until = last
 			out = append(out, cur)
 			cur, rows = span{from: last, shards: 1}, 0
 		}
-		rows += int(n)   //nolint:gosec // a count
+		rows += int(n)
 		if rows > most { // one second alone
 			cur.until, cur.shards = last+1, uint32(rows/most+1) //nolint:gosec // a count
 			for cur.shard = range cur.shards {

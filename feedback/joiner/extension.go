@@ -213,7 +213,7 @@ func (w *worker) look(ctx context.Context) error {
 		if err := w.events(ctx, from); err != nil {
 			return err
 		}
-		if err := w.textures(ctx, w.now); err != nil {
+		if err := w.textures(ctx); err != nil {
 			return err
 		}
 	} else if err := w.joinDue(ctx, m, start); err != nil {

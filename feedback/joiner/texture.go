@@ -46,7 +46,7 @@ const (
 
 // textures compares the two latest versions of each target that got new streams. It is made less often than joins, and
 // takes at most a twentieth of the time.
-func (w *worker) textures(ctx context.Context, now int64) error {
+func (w *worker) textures(ctx context.Context) error {
 	if time.Now().Before(w.textureDue) {
 		return nil
 	}

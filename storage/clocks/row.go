@@ -80,8 +80,10 @@ func (r *Row) Bounds() clock.Bounds {
 
 // Compare orders rows by identity, then version, then content.
 func Compare(a, b Row) int {
-	return cmp.Or(a.compareIdentity(&b), cmp.Compare(a.Version, b.Version),
-		bytes.Compare(Table.AppendContent(nil, &a), Table.AppendContent(nil, &b)))
+	if c := cmp.Or(a.compareIdentity(&b), cmp.Compare(a.Version, b.Version)); c != 0 {
+		return c
+	}
+	return bytes.Compare(Table.AppendContent(nil, &a), Table.AppendContent(nil, &b))
 }
 
 func (r *Row) compareIdentity(o *Row) int {

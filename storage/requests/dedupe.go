@@ -34,6 +34,9 @@ func best[R any](ds []delivery[R], identity func(a, b *R) int) []R {
 }
 
 func dedupeStreams(in []wire.Stream) []wire.Stream {
+	if len(in) < 2 {
+		return in
+	}
 	ds := make([]delivery[wire.Stream], len(in))
 	for i := range in {
 		var row streams.Row
@@ -52,6 +55,9 @@ func compareStreamIdentity(a, b *wire.Stream) int {
 }
 
 func dedupeGateways(in []wire.Gateway) []wire.Gateway {
+	if len(in) < 2 {
+		return in
+	}
 	ds := make([]delivery[wire.Gateway], len(in))
 	for i := range in {
 		row := gateways.FromWire(&in[i])
@@ -63,6 +69,9 @@ func dedupeGateways(in []wire.Gateway) []wire.Gateway {
 }
 
 func dedupeClients(in []wire.Client) []wire.Client {
+	if len(in) < 2 {
+		return in
+	}
 	ds := make([]delivery[wire.Client], len(in))
 	for i := range in {
 		row := clients.FromWire(&in[i])

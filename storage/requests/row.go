@@ -82,12 +82,12 @@ func (r *Request) Row() Row {
 		Tenant: r.Tenant, StartedAt: table.Micros(r.startedAt()), RequestID: r.RequestID, State: string(r.State),
 		Provider: or(r.Target.Provider), Deployment: or(r.Target.Deployment), Model: or(r.Target.Model), ModelVersion: or(r.Target.ModelVersion),
 		Route: or(r.Route), Region: or(r.Region), App: or(r.App), QueryType: r.QueryType,
-		Attempts:   uint16(min(len(r.Attempts), 1<<16-1)), //nolint:gosec // bounded
+		Attempts:   uint16(min(len(r.Attempts), 1<<16-1)),
 		HasGateway: r.Gateway != nil, HasClient: r.Client != nil,
 		PerceivedTTFTUS: signed(r.Perceived.TTFTUS), GapUS: signed(r.Perceived.GapUS),
 	}
 	if r.ServedAttempt != nil {
-		row.ServedAttempt = uint16(min(*r.ServedAttempt, 1<<16-1)) //nolint:gosec // bounded
+		row.ServedAttempt = uint16(min(*r.ServedAttempt, 1<<16-1))
 	}
 	for i := range r.Attempts {
 		a := &r.Attempts[i]
@@ -232,14 +232,14 @@ func unsigned[T uint32 | uint64](p *int64) table.Opt[T] {
 	if p == nil || *p < 0 {
 		return table.Opt[T]{}
 	}
-	return table.Some(T(*p)) //nolint:gosec // bounded by Validate
+	return table.Some(T(*p))
 }
 
 func pointer[T uint32 | uint64 | int64](o table.Opt[T]) *int64 {
 	if !o.OK {
 		return nil
 	}
-	return known(int64(o.V)) //nolint:gosec // was an int64
+	return known(int64(o.V))
 }
 
 // Span returns the earliest and the latest instant at which a tier says that the request began or was told of, on the

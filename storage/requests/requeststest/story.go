@@ -23,7 +23,7 @@ const (
 func Story(t *rapid.T, id string) requests.Records {
 	var rec requests.Records
 	start := Noon + rapid.Int64Range(0, 1800).Draw(t, "start")*sec
-	attempts := uint32(rapid.IntRange(1, 3).Draw(t, "attempts"))
+	attempts := rapid.Uint32Range(1, 3).Draw(t, "attempts")
 	model := rapid.SampledFrom([]string{"m-large", "m-small"}).Draw(t, "model")
 	hasServer := rapid.IntRange(0, 9).Draw(t, "server known") > 0
 	for n := uint32(1); hasServer && n <= attempts; n++ {
@@ -38,7 +38,7 @@ func Story(t *rapid.T, id string) requests.Records {
 		}
 	}
 	if rapid.IntRange(0, 3).Draw(t, "gateway streams") == 0 {
-		s := Whole(t, id, "litellm", uint32(rapid.IntRange(1, 3).Draw(t, "relayed attempt")), start-5*ms, true)
+		s := Whole(t, id, "litellm", rapid.Uint32Range(1, 3).Draw(t, "relayed attempt"), start-5*ms, true)
 		s.Tier = wire.TierGateway
 		rec.Streams = append(rec.Streams, Segments(t, s)...)
 	}
@@ -140,7 +140,7 @@ func gatewayRecord(t *rapid.T, id string, attempts uint32, received int64, model
 		g.FirstByteAt, g.LastByteAt = received+300*ms, received+4*sec
 	}
 	if rapid.Bool().Draw(t, "attempts listed") {
-		served := uint32(rapid.IntRange(0, int(attempts)).Draw(t, "served"))
+		served := rapid.Uint32Range(0, attempts).Draw(t, "served")
 		for n := uint32(1); n <= attempts; n++ {
 			g.Attempts = append(g.Attempts, wire.Attempt{
 				Attempt: n, Deployment: fmt.Sprintf("d%d", n), Model: model, Start: received + int64(n)*sec, End: received + int64(n)*sec + 900*ms,
