@@ -265,6 +265,9 @@ func TestWhatIsRefused(t *testing.T) {
 		status, _, _ := r.do(t, c.method, c.path, ask, nil)
 		require.Equal(t, c.status, status, c.path)
 	}
+	status, _, body := r.do(t, http.MethodPost, "/playground/rum", strings.Repeat("x", 1<<20+1), nil)
+	require.Equal(t, http.StatusRequestEntityTooLarge, status)
+	require.Contains(t, body, "1048576")
 	require.Empty(t, r.asks)
 	require.Empty(t, r.got)
 }

@@ -1,6 +1,7 @@
 package playground
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -17,6 +18,9 @@ import (
 
 // maxHold is the longest an answer may be held back at a time.
 const maxHold = 30 * time.Second
+
+// maxBody bounds a question and a beacon.
+const maxBody = 1 << 20
 
 // proxy hands requests of the page on.
 type proxy struct {
@@ -98,7 +102,17 @@ func (p *proxy) pass(w http.ResponseWriter, r *http.Request, host, path, query s
 		fail(w, http.StatusServiceUnavailable, "the tap or the RUM receiver does not run in this process; `fermata up` runs both")
 		return
 	}
+	// All of it first: an answer that begins before the request was passed to its end would break the connection.
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		fail(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the request is longer than %d bytes, or was cut off", maxBody))
+		return
+	}
 	out := r.Clone(r.Context())
+	out.Body, out.ContentLength, out.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
+	if len(body) == 0 {
+		out.Body = http.NoBody
+	}
 	out.URL = &url.URL{Scheme: "http", Host: host, Path: path, RawQuery: query}
 	out.Host = host
 	for _, name := range []string{"Cookie", "Origin", "Referer"} {
