@@ -62,14 +62,15 @@ func TestLiveStall(t *testing.T) {
 	until := time.After(2 * time.Minute)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	asked, before := time.Now(), time.Now() // this look at the API, and the one in front of it
+	asked := time.Now()
 	for len(waiting) > 0 {
 		select {
 		case <-until:
 			require.Empty(t, waiting, "never told")
 		case <-tick.C:
 		}
-		asked, before = time.Now(), asked
+		before := asked // the look at the API in front of this one
+		asked = time.Now()
 		for _, f := range u.found(t, "tenant=live-stall&kind=stall") {
 			x, ok := waiting[f.RequestID]
 			if !ok || *f.Chunk < x.Chunk-1 || *f.Chunk > x.Chunk+1 {
