@@ -18,6 +18,9 @@ func TestMain(m *testing.M) { enginetest.Main(m) }
 // The harness itself works, on so little that its figures mean nothing; the peer takes part where FERMATA_BENCH_PEER names
 // one.
 func TestEveryPart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts some twenty processes")
+	}
 	binary := filepath.Join(t.TempDir(), "fermata")
 	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "github.com/fermata-io/fermata/collector/cmd/fermata").CombinedOutput()
 	require.NoError(t, err, string(out))
