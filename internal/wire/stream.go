@@ -13,6 +13,10 @@ const (
 // DefaultTenant is the tenant of a record that names none.
 const DefaultTenant = "default"
 
+// SeqLost is the Seq of the record with which the stream processor ends a stream that fell silent for good. It has no chunks
+// and says nothing once a last segment comes.
+const SeqLost = 1<<32 - 1
+
 // Stream is one stream, or one segment of a stream that is still running, of the server or gateway tier.
 // Its identity is (Tenant, RequestID, Tier, Attempt, Emitter, StartedAt); Seq orders its segments.
 type Stream struct {

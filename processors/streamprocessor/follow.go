@@ -317,6 +317,16 @@ func (f *follower) lost() {
 	f.finished = true
 }
 
+// ending is the record that tells whoever reads the stream that it was lost.
+func (f *follower) ending() wire.Stream {
+	k := &f.key
+	return wire.Stream{
+		RequestID: k.requestID, Tenant: k.tenant, Tier: k.tier, Attempt: k.attempt, Emitter: k.emitter, StartedAt: k.startedAt,
+		Seq: wire.SeqLost, Final: true, Target: f.target.Value(), QueryType: f.queryType, StartUnknown: f.startUnknown,
+		ObservedUS: wire.Some(f.toldUS), ErrorType: string(wire.FindingDeadStream),
+	}
+}
+
 // forget closes what is open in a stream that will be followed no longer. What was true of it stays.
 func (f *follower) forget() {
 	for i := range f.told {

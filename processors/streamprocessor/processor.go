@@ -34,6 +34,7 @@ type streamProcessor struct {
 	stop   context.CancelFunc
 	done   sync.WaitGroup
 	unsent []wire.Finding // from the timer; the next stage did not take them yet
+	buried []wire.Stream  // records that end streams which fell silent for good; likewise
 }
 
 func newProcessor(set processor.Settings, cfg *Config, next consumer.Logs) (*streamProcessor, error) {
@@ -103,23 +104,28 @@ func (p *streamProcessor) run(ctx context.Context) {
 // maxUnsent bounds the findings that wait for the next stage.
 const maxUnsent = 10_000
 
-// send hands on findings of the timer; what isn't taken goes with the next tick.
+// send hands on what the timer found; what isn't taken goes with the next tick.
 func (p *streamProcessor) send(ctx context.Context, found []wire.Finding) {
 	p.unsent = append(p.unsent, found...)
-	if len(p.unsent) == 0 {
+	if len(p.unsent)+len(p.buried) == 0 {
 		return
 	}
 	ld := plog.NewLogs()
 	appendFindings(ld, p.unsent)
+	lrs := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
+	for i := range p.buried {
+		streamlog.PutStream(lrs.AppendEmpty(), &p.buried[i])
+	}
 	if err := p.next.ConsumeLogs(ctx, ld); err != nil {
 		if over := len(p.unsent) - maxUnsent; over > 0 {
 			p.unsent = slices.Delete(p.unsent, 0, over)
 			p.tel.dropped(over)
 		}
+		p.buried = p.buried[:min(len(p.buried), maxUnsent)]
 		return
 	}
 	p.tel.found(p.unsent)
-	p.unsent = p.unsent[:0]
+	p.unsent, p.buried = p.unsent[:0], p.buried[:0]
 }
 
 // Shutdown stops the timer and saves the state of open streams.

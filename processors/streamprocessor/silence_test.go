@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 
+	"github.com/fermata-io/fermata/internal/streamlog"
 	"github.com/fermata-io/fermata/internal/wire"
 )
 
@@ -289,6 +290,33 @@ func TestFindingsOfStreamsThatWereGivenUpAreClosed(t *testing.T) {
 		}
 	}
 	require.LessOrEqual(t, open, shardCount)
+}
+
+// Whoever reads the stream learns that it was lost, not only who reads findings.
+func TestAStreamThatIsBuriedIsEnded(t *testing.T) {
+	sink := new(consumertest.LogsSink)
+	p := newTest(t, sink, nil)
+	seg := cut(stream("r", append([]int64{200}, even(40, 30)...)...), 30)[0]
+	p.take(&seg, start)
+	p.send(t.Context(), p.tick(start.Add(11*time.Minute)))
+	require.Len(t, sink.AllLogs(), 1)
+	var ends []wire.Stream
+	for _, rl := range sink.AllLogs()[0].ResourceLogs().All() {
+		for _, lr := range rl.ScopeLogs().At(0).LogRecords().All() {
+			if lr.EventName() == streamlog.EventStream {
+				s, err := streamlog.Stream(lr, 10)
+				require.NoError(t, err)
+				ends = append(ends, s)
+			}
+		}
+	}
+	require.Len(t, ends, 1)
+	require.True(t, ends[0].Final)
+	require.EqualValues(t, wire.SeqLost, ends[0].Seq)
+	require.Equal(t, "dead_stream", ends[0].ErrorType)
+	require.Equal(t, seg.Chunks.T[29], ends[0].ObservedUS.V)
+	p.send(t.Context(), p.tick(start.Add(12*time.Minute)))
+	require.Len(t, sink.AllLogs(), 1, "once")
 }
 
 func TestDeadStreamNamesTheLastChunk(t *testing.T) {

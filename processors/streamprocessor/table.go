@@ -199,6 +199,7 @@ func (p *streamProcessor) look(sh *shard, e *entry, now time.Time) []wire.Findin
 	e.f.guess(e.pulse.watched(now))
 	if silent > p.cfg.IdleTimeout {
 		e.f.lost()
+		p.buried = append(p.buried, e.f.ending())
 		return p.settle(e)
 	}
 	return e.f.drain(false)

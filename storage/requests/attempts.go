@@ -140,7 +140,7 @@ func (a *assembly) attempt(n uint32) Attempt {
 	case relay != nil && relay.state != StateRunning:
 		out.State = relay.state
 	case ga != nil:
-		out.State = attemptState(ga)
+		out.State = attemptState(g, ga)
 	case n == a.served && len(a.gateways) > 0 && g == nil:
 		out.State = gatewayState(&a.gateways[0])
 	default:
@@ -160,7 +160,9 @@ func (a *assembly) attempt(n uint32) Attempt {
 	return out
 }
 
-func attemptState(ga *wire.Attempt) State {
+// attemptState is what a gateway says of an attempt. Where it says nothing of the attempt's own end, the end of its record
+// counts: for the served attempt how the request ended, and another one was left.
+func attemptState(g *wire.Gateway, ga *wire.Attempt) State {
 	switch {
 	case ga.ErrorType != "" && aborted(ga.ErrorType):
 		return StateAborted
@@ -169,7 +171,11 @@ func attemptState(ga *wire.Attempt) State {
 	case ga.End != 0:
 		return StateCompleted
 	}
-	return StateRunning
+	s := gatewayState(g)
+	if s != StateRunning && ga.Attempt != servedBy(g) {
+		return StateAborted
+	}
+	return s
 }
 
 func gatewayState(g *wire.Gateway) State {

@@ -96,18 +96,22 @@ type scalars struct {
 func (l *timeline) scalars() scalars {
 	var s scalars
 	var gaps []int64
+	last := map[uint16]int64{} // by choice: answers that run side by side have gaps of their own
 	for i, t := range l.t {
 		if !l.content[i] {
 			continue
 		}
 		s.contentBytes += int64(l.bytes[i])
-		if s.nContent > 0 {
-			gap := t - *s.last
+		before, follows := last[l.choice[i]]
+		last[l.choice[i]] = t
+		if follows {
+			gap := t - before
 			gaps = append(gaps, gap)
 			if s.maxGap == nil || gap > *s.maxGap {
 				s.maxGap, s.maxGapChunk = known(gap), known(int64(s.nContent))
 			}
-		} else {
+		}
+		if s.first == nil {
 			s.first = known(t)
 		}
 		if s.answer == nil && l.kind[i] == wire.KindContent {

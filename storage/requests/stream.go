@@ -16,12 +16,24 @@ type merged struct {
 	state       State
 	ttft, ttfa  *int64
 	missing     []int64 // numbers of segments that did not come
+	lost        bool    // it fell silent for good
 }
 
 // mergeSegments joins the segments of one stream, given by ascending Seq without duplicates.
 func mergeSegments(segs []wire.Stream) merged {
-	m := merged{Stream: segs[0], segments: len(segs)}
+	m := merged{Stream: segs[0]}
 	m.Chunks = wire.Chunks{}
+	var lost *wire.Stream
+	if n := len(segs) - 1; n > 0 && segs[n].Seq == wire.SeqLost {
+		lost, segs = &segs[n], segs[:n]
+	}
+	if whole := &segs[0]; whole.Seq == 0 && whole.Final {
+		// Segments that came before a record of the whole stream say nothing that it doesn't.
+		segs = slices.DeleteFunc(slices.Clone(segs), func(s wire.Stream) bool {
+			return s.Seq > 0 && (len(s.Chunks.T) > 0 || !s.Final) && lastChunk(&s) <= lastChunk(whole)
+		})
+	}
+	m.segments = len(segs)
 	next := uint32(0)
 	for i := range segs {
 		s := &segs[i]
@@ -94,6 +106,10 @@ func mergeSegments(segs []wire.Stream) merged {
 	}
 	m.line.order()
 	m.sc = m.line.scalars()
+	m.lost = lost != nil && (!m.Final || m.open()) && max(m.ObservedUS.V, lastTime(m.line.t)) <= lost.ObservedUS.V
+	if m.lost {
+		m.ErrorType = lost.ErrorType
+	}
 	m.state = streamState(&m)
 	if !m.StartUnknown && segs[0].Seq == 0 {
 		m.ttft, m.ttfa = m.sc.first, m.sc.answer
@@ -113,13 +129,36 @@ func aborted(reason string) bool {
 	return false
 }
 
+// open reports a stream that was watched to the last and has no end: it is silent, not complete.
+func (m *merged) open() bool {
+	return m.ObservedUS.OK && !m.EndUS.OK && m.FinishReason == "" && m.ErrorType == "" && m.Status < 400 && !slices.Contains(m.line.kind, wire.KindDone)
+}
+
+// cut reports a stream that just stops although its emitter tells of other chunks than content, so that its terminal event
+// would be among them. The stream processor calls it dead by the same signs.
+func (m *merged) cut() bool {
+	return m.FinishReason == "" && m.sc.nContent > 0 && !slices.Contains(m.line.kind, wire.KindDone) &&
+		(slices.Contains(m.line.kind, wire.KindRole) || slices.Contains(m.line.kind, wire.KindUsage))
+}
+
+func lastChunk(s *wire.Stream) int64 { return lastTime(s.Chunks.T) }
+
+func lastTime(t []int64) int64 {
+	if len(t) == 0 {
+		return 0
+	}
+	return t[len(t)-1]
+}
+
 func streamState(m *merged) State {
 	switch {
-	case !m.Final && !m.EndUS.OK:
+	case m.lost:
+		return StateFailed
+	case !m.Final && !m.EndUS.OK, m.open():
 		return StateRunning
 	case aborted(m.FinishReason) || aborted(m.ErrorType):
 		return StateAborted
-	case m.ErrorType != "" || m.Status >= 400 || m.FinishReason == "error":
+	case m.ErrorType != "" || m.Status >= 400 || m.FinishReason == "error", m.cut():
 		return StateFailed
 	}
 	return StateCompleted

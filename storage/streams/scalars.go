@@ -18,6 +18,10 @@ func ComputeScalars(s *wire.Stream) Scalars {
 	}
 	gaps := make([]uint32, 0, max(0, c.Len()-1))
 	last := int64(0)
+	var lasts map[uint16]int64 // by choice: answers that run side by side have gaps of their own
+	if len(c.Choice) > 0 {
+		lasts = map[uint16]int64{}
+	}
 	for i, t := range c.T {
 		if !c.ContentBearing(i) {
 			continue
@@ -27,9 +31,15 @@ func ComputeScalars(s *wire.Stream) Scalars {
 		}
 		if out.NContent == 0 {
 			out.FirstUS = table.Some(uint64(t)) //nolint:gosec // never negative
-		} else {
-			gap := uint32(t - last) //nolint:gosec // below MaxGapUS, or several of them in a row
-			if t-last > wire.MaxGapUS {
+		}
+		before, follows := last, out.NContent > 0
+		if lasts != nil {
+			before, follows = lasts[c.Choice[i]]
+			lasts[c.Choice[i]] = t
+		}
+		if follows {
+			gap := uint32(t - before) //nolint:gosec // below MaxGapUS, or several of them in a row
+			if t-before > wire.MaxGapUS {
 				gap = wire.MaxGapUS
 			}
 			gaps = append(gaps, gap)
