@@ -52,6 +52,7 @@ func (r *Retention) Validate() error {
 // retained is what retention must know of a table: the time its rows age by, how long they are kept, and its chunk arrays.
 type retained struct {
 	table, at string
+	arrived   string // the day of arrival
 	keep      func(*Retention) time.Duration
 	arrays    []string
 }
@@ -61,15 +62,15 @@ func keepRequests(r *Retention) time.Duration { return r.Requests }
 func keepFindings(r *Retention) time.Duration { return r.Findings }
 
 var retainedTables = []retained{
-	{"streams", "started_at", keepRequests, []string{"gaps_us", "bytes", "tokens", "kind_runs", "choices", "logprobs"}},
-	{"gateways", "received_at", keepRequests, nil},
-	{"clients", "received_at", keepRequests, []string{
+	{"streams", "started_at", "toDate(inserted_at)", keepRequests, []string{"gaps_us", "bytes", "tokens", "kind_runs", "chunk_detail"}},
+	{"gateways", "received_at", "toDate(inserted_at)", keepRequests, nil},
+	{"clients", "received_at", "toDate(inserted_at)", keepRequests, []string{
 		"recv_gaps_us", "recv_bytes", "recv_kind_runs", "dom_gaps_us", "dom_bytes", "paint_gaps_us", "paint_bytes",
 	}},
-	{"aliases", "seen_at", keepRequests, nil},
-	{"requests", "started_at", keepRequests, nil},
-	{"session_clocks", "started_at", keepRequests, nil},
-	{"findings", "at", keepFindings, nil},
+	{"aliases", "seen_at", "arrived_on", keepRequests, nil},
+	{"requests", "started_at", "arrived_on", keepRequests, nil},
+	{"session_clocks", "started_at", "arrived_on", keepRequests, nil},
+	{"findings", "at", "arrived_on", keepFindings, nil},
 }
 
 // ApplyRetention makes the tables' TTLs what r says. It alters only what differs, so that it may run at every start. Data
@@ -143,7 +144,7 @@ func (t retained) ttl(d time.Duration) string {
 	if d == 0 {
 		return ""
 	}
-	return fmt.Sprintf("greatest(toDate(%s), arrived_on) + toIntervalDay(%d)", t.at, d/day)
+	return fmt.Sprintf("greatest(toDate(%s), %s) + toIntervalDay(%d)", t.at, t.arrived, d/day)
 }
 
 // splitDDL splits a CREATE statement as ClickHouse formats it into the columns' definitions and what follows them.

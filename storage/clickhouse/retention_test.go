@@ -40,10 +40,10 @@ func TestApplyRetention(t *testing.T) {
 
 	r := clickhouse.Retention{Chunks: 7 * day, Requests: 30 * day, Findings: 90 * day}
 	require.NoError(t, clickhouse.ApplyRetention(t.Context(), conn, r))
-	require.Contains(t, ddl("streams"), "TTL greatest(toDate(started_at), arrived_on) + toIntervalDay(30)")
-	require.Equal(t, 6, strings.Count(ddl("streams"), "TTL greatest(toDate(started_at), arrived_on) + toIntervalDay(7)"))
-	require.Equal(t, 7, strings.Count(ddl("clients"), "TTL greatest(toDate(received_at), arrived_on) + toIntervalDay(7)"))
-	require.Contains(t, ddl("gateways"), "TTL greatest(toDate(received_at), arrived_on) + toIntervalDay(30)")
+	require.Contains(t, ddl("streams"), "TTL greatest(toDate(started_at), toDate(inserted_at)) + toIntervalDay(30)")
+	require.Equal(t, 5, strings.Count(ddl("streams"), "TTL greatest(toDate(started_at), toDate(inserted_at)) + toIntervalDay(7)"))
+	require.Equal(t, 7, strings.Count(ddl("clients"), "TTL greatest(toDate(received_at), toDate(inserted_at)) + toIntervalDay(7)"))
+	require.Contains(t, ddl("gateways"), "TTL greatest(toDate(received_at), toDate(inserted_at)) + toIntervalDay(30)")
 	require.Contains(t, ddl("aliases"), "TTL greatest(toDate(seen_at), arrived_on) + toIntervalDay(30)")
 
 	require.Contains(t, ddl("requests"), "TTL greatest(toDate(started_at), arrived_on) + toIntervalDay(30)")
@@ -56,7 +56,7 @@ func TestApplyRetention(t *testing.T) {
 
 	r.Chunks = 2 * day
 	require.NoError(t, clickhouse.ApplyRetention(t.Context(), conn, r))
-	require.Equal(t, 6, strings.Count(ddl("streams"), "TTL greatest(toDate(started_at), arrived_on) + toIntervalDay(2)"))
+	require.Equal(t, 5, strings.Count(ddl("streams"), "TTL greatest(toDate(started_at), toDate(inserted_at)) + toIntervalDay(2)"))
 	require.Equal(t, 1, strings.Count(ddl("streams"), "toIntervalDay(30)"))
 
 	require.NoError(t, clickhouse.ApplyRetention(t.Context(), conn, clickhouse.Retention{}))
@@ -73,11 +73,11 @@ func TestRetentionDropsWhatIsOld(t *testing.T) {
 	_, err = migrations.Up(t.Context(), opts, nil)
 	require.NoError(t, err)
 	conn := open(t, cfg)
-	require.NoError(t, conn.Exec(t.Context(), `INSERT INTO streams (tenant, request_id, started_at, arrived_on, n_chunks, gaps_us, bytes)
-		SELECT 'default', concat('r', toString(number)), now64(6) - toIntervalDay(number * 10) AS at, toDate(at), 3, [1, 2], [1, 1, 1]
+	require.NoError(t, conn.Exec(t.Context(), `INSERT INTO streams (tenant, request_id, started_at, inserted_at, version, gaps_us, bytes)
+		SELECT 'default', concat('r', toString(number)), now64(6) - toIntervalDay(number * 10) AS at, at, 196608, [1, 2], [1, 1, 1]
 		FROM numbers(6)`))
-	require.NoError(t, conn.Exec(t.Context(), `INSERT INTO streams (tenant, request_id, started_at, n_chunks, gaps_us, bytes)
-		VALUES ('default', 'replayed', now64(6) - toIntervalDay(1000), 3, [1, 2], [1, 1, 1])`))
+	require.NoError(t, conn.Exec(t.Context(), `INSERT INTO streams (tenant, request_id, started_at, version, gaps_us, bytes)
+		VALUES ('default', 'replayed', now64(6) - toIntervalDay(1000), 196608, [1, 2], [1, 1, 1])`))
 	require.NoError(t, clickhouse.ApplyRetention(t.Context(), conn, clickhouse.NewDefaultRetention()))
 	require.NoError(t, conn.Exec(t.Context(), "ALTER TABLE streams MATERIALIZE TTL SETTINGS mutations_sync = 2"))
 	require.NoError(t, conn.Exec(t.Context(), "OPTIMIZE TABLE streams FINAL"))

@@ -62,12 +62,12 @@ func packFrom(base int64, t []int64) (int64, []uint32) {
 }
 
 // rank orders the deliveries of one identity by their content alone: a final record beats one that is not,
-// then more chunks beat fewer, then 24 bits of a hash of every other column but the arrival decide.
+// then more chunks beat fewer, then 16 bits of a hash of every other column but the arrival decide.
 func rank(row *Row) uint64 {
 	n := uint64(row.NRecv) + uint64(row.NDOM) + uint64(row.NPaint)
-	v := min(n, 1<<24-1)<<24 | xxh3.Hash(Table.AppendContent(nil, row))>>40
+	v := min(n, 1<<24-1)<<16 | xxh3.Hash(Table.AppendContent(nil, row))>>48
 	if row.Final {
-		v |= 1 << 48
+		v |= 1 << 40
 	}
 	return v
 }
@@ -86,7 +86,7 @@ func (row *Row) ToWire() wire.Client {
 	}
 	c := wire.Client{
 		RequestID: row.RequestID, Tenant: row.Tenant, SessionID: row.SessionID, Seq: row.Seq, BeaconSeq: row.BeaconSeq,
-		Final: row.Final, Attempt: table.Int(row.Attempt),
+		Final: row.Version>>40 != 0, Attempt: table.Int(row.Attempt),
 		Page: row.Page, App: row.App, Release: row.Release, Browser: row.Browser, OS: row.OS, Device: row.Device, Country: row.Country,
 		QueryType: row.QueryType, ContentKind: row.ContentKind, Protocol: row.Protocol, PaintSource: row.PaintSource,
 		ConnRTTMS: table.Int(row.ConnRTTMS), ConnType: row.ConnType, ConnDownlinkKb: table.Int(row.ConnDownlinkKbit),

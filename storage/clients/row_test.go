@@ -41,4 +41,5 @@ func TestRoundTripThroughTheEngine(t *testing.T) {
 	for i := range want {
 		require.Equal(t, want[i], got[want[i].RequestID])
 	}
+	storagetest.Computed(t, db, clients.Table)
 }

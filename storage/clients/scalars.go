@@ -25,9 +25,6 @@ func ComputeScalars(c *wire.Client) Scalars {
 		}
 		last, seen = t, true
 	}
-	if seen {
-		out.LastUS = table.Some(last - base)
-	}
 	for i := 1; i < c.Paint.Len(); i++ {
 		out.PaintMaxGapUS = max(out.PaintMaxGapUS, gap(c.Paint.T[i]-c.Paint.T[i-1]))
 	}

@@ -53,11 +53,11 @@ func FromWire(g *wire.Gateway) Row {
 }
 
 // rank orders the deliveries of one identity by their content alone: one that knows the last byte beats one
-// that does not, then more attempts beat fewer, then 24 bits of a hash of every other column decide.
+// that does not, then more attempts beat fewer, then 16 bits of a hash of every other column decide.
 func rank(row *Row) uint64 {
-	v := uint64(len(row.Attempts))<<24 | xxh3.Hash(Table.AppendContent(nil, row))>>40
+	v := uint64(len(row.Attempts))<<16 | xxh3.Hash(Table.AppendContent(nil, row))>>48
 	if row.LastByteUS.OK || row.CancelledUS.OK {
-		v |= 1 << 48
+		v |= 1 << 40
 	}
 	return v
 }

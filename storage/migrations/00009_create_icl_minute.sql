@@ -1,19 +1,10 @@
--- Purpose: inter-chunk latency by target and minute, for windows of any number of chunks; and the gaps between
--- content-bearing chunks of a row as a column.
--- Class: metadata-only (new table, a computed column); storage/rollups fills it.
+-- Purpose: inter-chunk latency by target and minute, for windows of any number of chunks.
+-- Class: metadata-only (new table); storage/rollups fills it.
 --
 -- A minute is computed anew as a whole when a record of it arrived, so re-deliveries and late records can't count
 -- twice, as they would in a materialized view. Reads take the greatest generation of each minute.
 
 -- +goose Up
-ALTER TABLE streams ADD COLUMN IF NOT EXISTS icl_us Array(UInt32) ALIAS
-    if(n_content = n_chunks, gaps_us,
-        CAST(arrayPopFront(arrayDifference(arrayFilter(
-            (t, i) -> (empty(kind_runs) OR arrayFlatten(arrayMap(r -> arrayWithConstant(bitShiftRight(r, 4), bitAnd(r, 15)), kind_runs))[i] <= 3)
-                AND (empty(bytes) OR bytes[i] > 0 OR (notEmpty(tokens) AND tokens[i] > 0)),
-            arrayCumSum(arrayPushFront(gaps_us, 0)), range(1, n_chunks + 1)))), 'Array(UInt32)'))
-    COMMENT 'ICL: gaps between consecutive content-bearing chunks of the row, µs';
-
 CREATE TABLE IF NOT EXISTS icl_minute
 (
     tenant LowCardinality(String) COMMENT 'Tenant',

@@ -208,8 +208,9 @@ func (s *Store) gather(ctx context.Context, tenant string, ids []string) (Record
 	return rec, err
 }
 
-// lookUpOff names the settings that cost a look-up half of its time and bring it nothing: column statistics, which
-// newer servers load for every column of every part to plan a query. Older ones have no such settings.
+// lookUpOff names the settings that cost a look-up half of its time and bring it nothing: column statistics, which newer
+// servers load for every column of every part to plan a query, and the analyzer, which resolves every computed column of the
+// table whatever is asked for. Older servers have no such settings.
 func (s *Store) lookUpOff(ctx context.Context) ([]string, error) {
 	if off := s.off.Load(); off != nil {
 		return *off, nil

@@ -92,6 +92,7 @@ func mergeSegments(segs []wire.Stream) merged {
 			{&m.HeadersUS, s.HeadersUS},
 			{&m.EndUS, s.EndUS},
 			{&m.ObservedUS, s.ObservedUS},
+			{&m.LostChunks, s.LostChunks},
 			{&m.Reported.TTFTUS, s.Reported.TTFTUS},
 			{&m.Reported.TTFAUS, s.Reported.TTFAUS},
 			{&m.Reported.ITLMeanUS, s.Reported.ITLMeanUS},

@@ -21,6 +21,7 @@ func FromWire(s *wire.Stream, row *Row) {
 	row.BatchSize = table.Count(s.BatchSize)
 	row.QueueUS, row.PrefillUS, row.DecodeUS = table.Offset(s.QueueUS), table.Offset(s.PrefillUS), table.Offset(s.DecodeUS)
 	row.TTFBUS, row.EndUS, row.ObservedUS = table.Offset(s.HeadersUS), table.Offset(s.EndUS), table.Offset(s.ObservedUS)
+	row.LostChunks = table.Count(s.LostChunks)
 
 	row.OffsetUS, row.GapsUS = table.PackOffsets(row.GapsUS[:0], s.Chunks.T)
 	row.Bytes, row.Tokens, row.Logprobs = s.Chunks.Bytes, s.Chunks.Tokens, s.Chunks.Logprob
@@ -47,9 +48,10 @@ func FromWire(s *wire.Stream, row *Row) {
 
 // ToWire returns the record that FromWire stored, but for chunk texts, which are never kept.
 func (row *Row) ToWire() wire.Stream {
+	final, n := ranked(row.Version)
 	s := wire.Stream{
 		RequestID: row.RequestID, Tenant: row.Tenant, Tier: wire.Tier(row.Tier), Attempt: uint32(row.Attempt),
-		Emitter: row.Emitter, Seq: row.Seq, Final: row.Final,
+		Emitter: row.Emitter, Seq: row.Seq, Final: final,
 		Target: wire.Target{Provider: row.Provider, Deployment: row.Deployment, Model: row.Model, ModelVersion: row.ModelVersion},
 		Route:  row.Route, App: row.App, Region: row.Region, QueryType: row.QueryType,
 		PromptTokens: table.Int(row.PromptTokens), OutputTokens: table.Int(row.OutputTokens),
@@ -58,7 +60,7 @@ func (row *Row) ToWire() wire.Stream {
 		ChunkSize: table.Int(row.ChunkSize), MaxNumBatchedTokens: table.Int(row.MaxNumBatchedTokens),
 		SpecDraft: table.Int(row.SpecDraft), SpecAccepted: table.Int(row.SpecAccepted), BatchSize: table.Int(row.BatchSize),
 		QueueUS: table.Int(row.QueueUS), PrefillUS: table.Int(row.PrefillUS), DecodeUS: table.Int(row.DecodeUS),
-		StartedAt: int64(row.StartedAt), StartUnknown: row.StartUnknown, HeadersUS: table.Int(row.TTFBUS), EndUS: table.Int(row.EndUS), ObservedUS: table.Int(row.ObservedUS),
+		StartedAt: int64(row.StartedAt), StartUnknown: row.StartUnknown, HeadersUS: table.Int(row.TTFBUS), EndUS: table.Int(row.EndUS), ObservedUS: table.Int(row.ObservedUS), LostChunks: table.Int(row.LostChunks),
 		Reported: wire.Reported{
 			Definition: row.ReportedDefinition, TTFTUS: table.Int(row.ReportedTTFTUS), TTFAUS: table.Int(row.ReportedTTFAUS),
 			ITLMeanUS: table.Int(row.ReportedITLMeanUS), TPOTUS: table.Int(row.ReportedTPOTUS), E2EUS: table.Int(row.ReportedE2EUS),
@@ -66,7 +68,6 @@ func (row *Row) ToWire() wire.Stream {
 		Synthetic: row.Synthetic, FinishReason: row.FinishReason, StopReason: row.StopReason, ErrorType: row.ErrorType,
 		Status: row.Status, ResponseID: row.ResponseID, TraceID: row.TraceID, SpanID: row.SpanID, Aliases: table.List(row.Aliases),
 	}
-	n := int(row.NChunks)
 	s.Chunks = wire.Chunks{
 		T:     table.UnpackOffsets(n, row.OffsetUS, row.GapsUS),
 		Bytes: table.List(row.Bytes), Tokens: table.List(row.Tokens), Kind: table.UnpackKinds(n, row.KindRuns),

@@ -16,7 +16,6 @@ func ComputeScalars(s *wire.Stream) Scalars {
 			out.ChunkTokens.V += uint64(t)
 		}
 	}
-	gaps := make([]uint32, 0, max(0, c.Len()-1))
 	last := int64(0)
 	var lasts map[uint16]int64 // by choice: answers that run side by side have gaps of their own
 	if len(c.Choice) > 0 {
@@ -25,9 +24,6 @@ func ComputeScalars(s *wire.Stream) Scalars {
 	for i, t := range c.T {
 		if !c.ContentBearing(i) {
 			continue
-		}
-		if len(c.Bytes) > 0 {
-			out.ContentBytes += uint64(c.Bytes[i])
 		}
 		if out.NContent == 0 {
 			out.FirstUS = table.Some(uint64(t)) //nolint:gosec // never negative
@@ -42,22 +38,13 @@ func ComputeScalars(s *wire.Stream) Scalars {
 			if t-before > wire.MaxGapUS {
 				gap = wire.MaxGapUS
 			}
-			gaps = append(gaps, gap)
-			if gap > out.MaxGapUS {
-				out.MaxGapUS, out.MaxGapChunk = gap, out.NContent
-			}
+			out.MaxGapUS = max(out.MaxGapUS, gap)
 		}
 		if !out.AnswerUS.OK && c.KindAt(i) == wire.KindContent {
 			out.AnswerUS = table.Some(uint64(t)) //nolint:gosec // never negative
 		}
 		out.NContent++
 		last = t
-	}
-	if out.NContent > 0 {
-		out.LastUS = table.Some(uint64(last))
-	}
-	if len(gaps) > 0 {
-		out.P50GapUS, out.P99GapUS = percentiles(gaps)
 	}
 	return out
 }

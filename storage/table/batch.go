@@ -10,12 +10,13 @@ import (
 type Batch[R any] struct {
 	t    *Table[R]
 	bufs []buffer
+	pack *packer
 	rows int
 }
 
 // NewBatch makes an empty batch.
 func (t *Table[R]) NewBatch() *Batch[R] {
-	b := &Batch[R]{t: t, bufs: make([]buffer, len(t.cols))}
+	b := &Batch[R]{t: t, bufs: make([]buffer, len(t.cols)), pack: t.pack.packer()}
 	for i, c := range t.cols {
 		b.bufs[i] = c.make()
 	}
@@ -29,6 +30,7 @@ func (b *Batch[R]) Append(row *R) {
 	for i := range b.bufs {
 		b.bufs[i].add(unsafe.Add(p, b.t.cols[i].offset))
 	}
+	b.pack.add(p)
 	b.rows++
 }
 
@@ -39,6 +41,9 @@ func (b *Batch[R]) Len() int { return b.rows }
 func (b *Batch[R]) Reset() {
 	for i := range b.bufs {
 		b.bufs[i].col.Reset()
+	}
+	for _, c := range b.pack.buffers() {
+		c.Reset()
 	}
 	b.rows = 0
 }
@@ -51,9 +56,13 @@ func (b *Batch[R]) InsertSQL() string { return b.t.InsertSQL() }
 
 // Input returns the columns for ch.Query.Input. It stays valid until the next Append or Reset.
 func (b *Batch[R]) Input() proto.Input {
-	in := make(proto.Input, len(b.bufs))
+	in := make(proto.Input, 0, len(b.bufs)+4)
 	for i, c := range b.t.cols {
-		in[i] = proto.InputColumn{Name: c.name, Data: b.bufs[i].col}
+		in = append(in, proto.InputColumn{Name: c.name, Data: b.bufs[i].col})
+	}
+	packed := b.pack.buffers()
+	for i, c := range b.t.pack.columns() {
+		in = append(in, proto.InputColumn{Name: c.Name, Data: packed[i]})
 	}
 	return in
 }

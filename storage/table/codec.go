@@ -11,12 +11,14 @@ import (
 
 const microsType = "DateTime64(6, 'UTC')"
 
+type resettable interface {
+	proto.ColInput
+	Reset()
+}
+
 // buffer is one column of a batch.
 type buffer struct {
-	col interface {
-		proto.ColInput
-		Reset()
-	}
+	col resettable
 	add func(unsafe.Pointer) // of the row's field
 }
 

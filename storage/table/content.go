@@ -11,10 +11,8 @@ import (
 // equal encodings only if these columns are equal, so its hash can rank deliveries of one identity.
 func (t *Table[R]) AppendContent(dst []byte, row *R) []byte {
 	p := unsafe.Pointer(row) //nolint:gosec // offsets are those of R, see Of
-	for i := range t.cols {
-		if c := &t.cols[i]; c.ranked {
-			dst = c.content(dst, unsafe.Add(p, c.offset))
-		}
+	for i := range t.parts {
+		dst = t.parts[i].content(dst, unsafe.Add(p, t.parts[i].offset))
 	}
 	return dst
 }

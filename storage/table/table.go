@@ -11,18 +11,23 @@ import (
 
 // Table describes the table that rows of type R belong to.
 type Table[R any] struct {
-	name string
-	cols []column
+	name  string
+	cols  []column // of one field each
+	pack  pack     // the fields without one
+	parts []part   // what AppendContent encodes
 }
 
 type column struct {
-	name    string
-	typ     string // ClickHouse type
-	field   []int
-	offset  uintptr // of the field in the row
+	name   string
+	typ    string // ClickHouse type
+	field  []int
+	offset uintptr // of the field in the row
+	make   func() buffer
+}
+
+type part struct {
+	offset  uintptr
 	content func(dst []byte, field unsafe.Pointer) []byte
-	ranked  bool
-	make    func() buffer
 }
 
 // Of describes the table called name. It panics when R has a field that can't be a column, which the first
@@ -36,12 +41,22 @@ func Of[R any](name string) *Table[R] {
 		if !ok || tag == "-" {
 			continue
 		}
-		typ, mk, err := codec(f.Type, f.Tag.Get("type"))
+		offset := base.FieldByIndex(f.Index).UnsafeAddr() - base.UnsafeAddr()
+		tag, kind, isPacked := strings.Cut(tag, ",")
+		var err error
+		if isPacked {
+			err = t.pack.add(kind, tag, f.Type, offset)
+		} else {
+			c := column{name: tag, field: f.Index, offset: offset}
+			c.typ, c.make, err = codec(f.Type, f.Tag.Get("type"))
+			t.cols = append(t.cols, c)
+		}
 		if err != nil {
 			panic(fmt.Sprintf("table %s: field %s: %v", name, f.Name, err))
 		}
-		offset := base.FieldByIndex(f.Index).UnsafeAddr() - base.UnsafeAddr()
-		t.cols = append(t.cols, column{name: tag, typ: typ, field: f.Index, offset: offset, content: contentOf(f.Type), ranked: f.Tag.Get("rank") != "-", make: mk})
+		if f.Tag.Get("rank") != "-" {
+			t.parts = append(t.parts, part{offset: offset, content: contentOf(f.Type)})
+		}
 	}
 	return t
 }
@@ -58,39 +73,44 @@ func (t *Table[R]) Columns() []Column {
 	for i, c := range t.cols {
 		out[i] = Column{Name: c.name, Type: c.typ}
 	}
-	return out
+	return append(out, t.pack.columns()...)
 }
 
 // InsertSQL is the INSERT statement that a Batch of the table belongs to.
 func (t *Table[R]) InsertSQL() string {
-	names := make([]string, len(t.cols))
-	for i, c := range t.cols {
-		names[i] = "`" + c.name + "`"
+	var names []string
+	for _, c := range t.Columns() {
+		names = append(names, "`"+c.Name+"`")
 	}
 	return "INSERT INTO " + t.name + " (" + strings.Join(names, ", ") + ") VALUES"
 }
 
 // SelectList is the list of expressions whose rows Scan reads.
 func (t *Table[R]) SelectList() string {
-	out := make([]string, len(t.cols))
-	for i, c := range t.cols {
-		out[i] = "`" + c.name + "`"
-		if c.typ == microsType {
-			out[i] = "toUnixTimestamp64Micro(`" + c.name + "`)"
+	var out []string
+	for _, c := range t.Columns() {
+		e := "`" + c.Name + "`"
+		if c.Type == microsType {
+			e = "toUnixTimestamp64Micro(" + e + ")"
 		}
+		out = append(out, e)
 	}
 	return strings.Join(out, ", ")
 }
 
 // Scanner reads rows that were selected by SelectList.
 type Scanner[R any] struct {
-	row  R
-	dest []any
+	row     R
+	pack    *pack
+	labels  string
+	numbers []uint32
+	objects []string
+	dest    []any
 }
 
 // NewScanner makes a scanner. It is not for concurrent use.
 func (t *Table[R]) NewScanner() *Scanner[R] {
-	s := &Scanner[R]{}
+	s := &Scanner[R]{pack: &t.pack, objects: make([]string, len(t.pack.objects))}
 	v := reflect.ValueOf(&s.row).Elem()
 	for _, c := range t.cols {
 		f := v.FieldByIndex(c.field).Addr()
@@ -100,6 +120,12 @@ func (t *Table[R]) NewScanner() *Scanner[R] {
 		}
 		s.dest = append(s.dest, f.Interface())
 	}
+	if len(t.pack.labels)+len(t.pack.numbers) > 0 {
+		s.dest = append(s.dest, &s.labels, &s.numbers)
+	}
+	for i := range s.objects {
+		s.dest = append(s.dest, &s.objects[i])
+	}
 	return s
 }
 
@@ -108,6 +134,9 @@ func (s *Scanner[R]) Scan(rows driver.Rows) (R, error) {
 	var zero R
 	s.row = zero
 	if err := rows.Scan(s.dest...); err != nil {
+		return zero, err
+	}
+	if err := s.pack.read(s.labels, s.numbers, s.objects, unsafe.Pointer(&s.row)); err != nil { //nolint:gosec // offsets are those of R, see Of
 		return zero, err
 	}
 	return s.row, nil

@@ -56,28 +56,27 @@ func (b *bench) generate(i int) request {
 	ttft := logn(400e3, 0.5)
 	n := 50 + r.IntN(400)
 	dur := int64(n) * 33000
-	maxGap, p99, p50 := logn(120e3, 0.5), logn(95e3, 0.2), logn(30e3, 0.1)
+	maxGap := logn(120e3, 0.5)
 	end := ttft + dur
 	q.end = ts + end
 	q.server = streams.Row{
 		Tenant: "default", RequestID: id, Tier: "server", Attempt: 1, Emitter: "tap", StartedAt: table.Micros(ts), Final: true,
-		Version:  1<<48 | uint64(n)<<24 | uint64(r.Uint32()>>8),
+		Version:  1<<40 | uint64(n)<<16 | uint64(r.Uint32()>>16),
 		Provider: "openai", Deployment: dep, Model: model, Route: "/v1/chat/completions", App: "shop", QueryType: "short_qa",
 		PromptTokens: table.Some(uint32(logn(600, 1))), OutputTokens: table.Some(uint32(n)),
 		TTFBUS: table.Some(uint64(ttft - logn(4e3, 0.5)/2)), EndUS: table.Some(uint64(end)), FinishReason: "stop", Status: 200,
 		OffsetUS: uint64(ttft),
 	}
 	q.server.Scalars = streams.Scalars{
-		NChunks: uint32(n), NContent: uint32(n - 2), ContentBytes: uint64(n * 4), FirstUS: table.Some(uint64(ttft)),
-		AnswerUS: table.Some(uint64(ttft)), LastUS: table.Some(uint64(end)), MaxGapUS: uint32(maxGap), MaxGapChunk: uint32(r.IntN(n)),
-		P50GapUS: uint32(p50), P99GapUS: uint32(p99),
+		NChunks: uint32(n), NContent: uint32(n - 2), FirstUS: table.Some(uint64(ttft)),
+		AnswerUS: table.Some(uint64(ttft)), MaxGapUS: uint32(maxGap),
 	}
 	queue, lookup, route := logn(3e3, 1), logn(500, 0.3), logn(200, 0.3)
 	first := ttft + logn(5e3, 0.7)
 	q.hasGW, q.hasRUM = r.Float64() < 0.99, r.Float64() < 0.70
 	q.gateway = gateways.Row{
 		Tenant: "default", RequestID: id, Emitter: "litellm", ReceivedAt: table.Micros(ts - queue - 2000),
-		Version: 1<<48 | 1<<24 | uint64(r.Uint32()>>8), Deployment: dep, Model: model,
+		Version: 1<<40 | 1<<16 | uint64(r.Uint32()>>16), Deployment: dep, Model: model,
 		UpstreamSentUS: table.Some(queue + 2000), FirstByteUS: table.Some(first + queue), LastByteUS: table.Some(end + queue + 5000),
 		QueueWaitUS: table.Some(uint64(queue)), CacheLookupUS: table.Some(uint64(lookup)), RouteDecisionUS: table.Some(uint64(route)),
 		Status: 200, ServedAttempt: 1, Attempts: []uint16{1}, AttemptDeployments: []string{dep}, AttemptProviders: []string{"openai"},
@@ -94,7 +93,7 @@ func (b *bench) generate(i int) request {
 	submit := logn(90e6, 1)
 	q.client = clients.Row{
 		Tenant: "default", RequestID: id, SessionID: fmt.Sprintf("s%06x", i/7), HasSubmit: true, SubmitUS: uint64(submit), Final: true,
-		ReceivedAt: table.Micros(q.aR), Version: 1<<48 | uint64(n)<<24 | uint64(r.Uint32()>>8),
+		ReceivedAt: table.Micros(q.aR), Version: 1<<40 | uint64(n)<<16 | uint64(r.Uint32()>>16),
 		Page: pages[rtt%4], App: "shop", Browser: "chrome", OS: "linux", Device: "desktop", Country: countries[rtt%7],
 		QueryType: "short_qa", ContentKind: "markdown", Protocol: "fetch", PaintSource: "frame",
 		TimeOrigin: uint64(ts - submit - rtt/2), RequestSentUS: table.Some(logn(3e3, 0.5)), HeadersUS: table.Some(first + rtt/2),
@@ -103,7 +102,7 @@ func (b *bench) generate(i int) request {
 	}
 	q.client.Scalars = clients.Scalars{
 		NRecv: uint32(n), NDOM: uint32(n / 2), NPaint: uint32(n / 2), TTFTUS: table.Some(first + rtt/2), TTFAUS: table.Some(first + rtt/2),
-		LastUS: table.Some(end + rtt/2), RecvMaxGapUS: uint32(maxGap), PaintMaxGapUS: uint32(maxGap + 16000),
+		RecvMaxGapUS: uint32(maxGap), PaintMaxGapUS: uint32(maxGap + 16000),
 	}
 	return q
 }

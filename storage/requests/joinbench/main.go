@@ -42,7 +42,7 @@ func main() {
 	flag.Float64Var(&b.slot, "slot", 30, "simulated seconds between two inserts of a tier")
 	flag.IntVar(&b.runs, "runs", 7, "repetitions of a query; look-ups run 40 times as often")
 	flag.StringVar(&b.setup, "setup", "", "statements to run on the empty tables, separated by semicolons")
-	set := flag.String("set", "", "settings of inserts, name=value separated by commas")
+	set := flag.String("set", "optimize_on_insert=0", "settings of inserts, by default those of the exporter, name=value separated by commas")
 	flag.Parse()
 	for _, kv := range strings.Split(*set, ",") {
 		if k, v, ok := strings.Cut(kv, "="); ok {

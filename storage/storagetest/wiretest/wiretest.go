@@ -131,7 +131,7 @@ func Stream(t *rapid.T) wire.Stream {
 		SpecAccepted: count(t, "accepted"), BatchSize: count(t, "batch"),
 		QueueUS: offset(t, "queue"), PrefillUS: offset(t, "prefill"), DecodeUS: offset(t, "decode"),
 		StartedAt: instant(t, "started"), StartUnknown: rapid.Bool().Draw(t, "start unknown"), HeadersUS: offset(t, "headers"),
-		EndUS: offset(t, "end"), ObservedUS: offset(t, "observed"), Chunks: Chunks(t, 2*hour, true), Reported: reported(t),
+		EndUS: offset(t, "end"), ObservedUS: offset(t, "observed"), LostChunks: count(t, "lost chunks"), Chunks: Chunks(t, 2*hour, true), Reported: reported(t),
 		Synthetic: rapid.Bool().Draw(t, "synthetic"), FinishReason: word(t, "finish"), StopReason: word(t, "stop"),
 		ErrorType: word(t, "error"), Status: rapid.SampledFrom([]int32{0, 200, 503}).Draw(t, "status"), ResponseID: word(t, "response"),
 		TraceID: hexID(t, "trace", `[0-9a-f]{32}`), SpanID: hexID(t, "span", `[0-9a-f]{16}`), Aliases: names(t, "aliases"),
