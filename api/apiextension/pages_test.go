@@ -75,5 +75,5 @@ func TestPagesStandBesideTheAPI(t *testing.T) {
 	require.Contains(t, string(body), `href="/play/"`)
 	require.Equal(t, []string{"demo"}, p.source.Playground.Upstreams)
 	require.NoError(t, ext.Shutdown(context.Background()))
-	require.Equal(t, 1, p.closed)
+	require.Equal(t, 2, p.closed, "once for each path")
 }
