@@ -7,7 +7,8 @@ import "time"
 type pulse struct {
 	// base is the latest instant that the stream's offset 0 can have on this machine's clock: the record with the least delay.
 	base  time.Time
-	lagUS int64 // longest time that a chunk lately took from being made to being here
+	lagUS int64 // longest time that a chunk lately took from being made to being here; of the first chunks of records
+	lowUS int64 // and the shortest
 	// knownUS is the offset up to which the last record told of the stream.
 	knownUS  int64
 	records  uint8 // up to knownRhythm
@@ -20,7 +21,9 @@ const (
 	// firstLag is taken for the lag while but one record is known, leastLag at all times: an emitter that flushes every
 	// second is judged in time, one that flushes every two is not taken for silent.
 	firstLag = 3 * time.Second
-	leastLag = 1600 * time.Millisecond
+	leastLag = 1500 * time.Millisecond
+	// leastSpread is what an emitter may be late by although it never was.
+	leastSpread = 250 * time.Millisecond
 	// trustedLag is how long an emitter that says how far it watched may be without a word, until it has shown that it
 	// speaks though nothing is new; then the timer judges it no more.
 	trustedLag = 10 * time.Second
@@ -34,7 +37,12 @@ func (p *pulse) record(now time.Time, firstUS, knownUS int64, observes bool) {
 	}
 	p.lagUS -= p.lagUS / 8
 	if firstUS >= 0 {
-		p.lagUS = max(p.lagUS, now.Sub(p.base).Microseconds()-firstUS)
+		lag := now.Sub(p.base).Microseconds() - firstUS
+		p.lagUS = max(p.lagUS, lag)
+		// A stream begins anywhere between two flushes: its first record is no measure.
+		if p.lowUS += p.lowUS / 8; p.records > 0 && (p.lowUS == 0 || lag < p.lowUS) {
+			p.lowUS = lag
+		}
 	}
 	p.observes = p.observes || observes
 	p.beats = p.beats || observes && firstUS < 0 && p.records > 0 // a first record without chunks only says that it begins
@@ -61,7 +69,7 @@ func (p *pulse) watched(now time.Time) int64 {
 	case p.records < knownRhythm:
 		lag = max(2*lag, leastLag)
 	default:
-		lag = max(lag+lag/2, leastLag)
+		lag = max(lag+min(lag, max(2*us(p.lagUS-p.lowUS), leastSpread)), leastLag)
 	}
 	return max(p.knownUS, now.Add(-lag).Sub(p.base).Microseconds())
 }

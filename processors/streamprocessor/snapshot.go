@@ -68,6 +68,7 @@ type savedStream struct {
 	Times        []uint32
 	Stride       int64
 	LagUS        int64
+	LowUS        int64
 	Records      uint8
 	Observes     bool
 	Beats        bool
@@ -138,7 +139,7 @@ func (s *savedStream) follow(e *entry) (err error) {
 	s.Started, s.SawDone, s.SawOther = f.started, f.sawDone, f.sawOther
 	s.Told = append([]told(nil), f.told...)
 	s.Times, s.Stride = append([]uint32(nil), f.times.at...), f.times.stride
-	s.LagUS, s.Records, s.Observes, s.Beats = p.lagUS, p.records, p.observes, p.beats
+	s.LagUS, s.LowUS, s.Records, s.Observes, s.Beats = p.lagUS, p.lowUS, p.records, p.observes, p.beats
 	return nil
 }
 
@@ -194,7 +195,7 @@ func (s *savedStream) entry(det *detectors, now time.Time) (*entry, error) {
 	f.told = s.Told
 	f.times = chunkTimes{at: s.Times, stride: s.Stride}
 	e.f = f
-	e.pulse = pulse{knownUS: s.ToldUS, lagUS: s.LagUS, records: s.Records, observes: s.Observes, beats: s.Beats}
+	e.pulse = pulse{knownUS: s.ToldUS, lagUS: s.LagUS, lowUS: s.LowUS, records: s.Records, observes: s.Observes, beats: s.Beats}
 	e.pulse.resume(now)
 	return e, nil
 }
