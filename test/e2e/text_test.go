@@ -88,6 +88,23 @@ func TestNoTextIsKept(t *testing.T) {
 		"request_id": "t-whole", "session_id": "s", "page": "https://chat.example/c?q=" + marker + "#" + marker, "clock": map[string]any{"time_origin": now},
 		"submit_at": 1, "error": "TypeError: cannot render " + sentence, "prompt": loop,
 	}, 200)
+	// The same of a page with Faro, whose logs, errors and user may hold anything.
+	send(u.Ingest, "/collect", nil, map[string]any{
+		"meta": map[string]any{
+			"session": map[string]any{"id": "f", "attributes": map[string]any{"note": sentence}}, "user": map[string]any{"username": marker, "email": marker + "@chat.example"},
+			"page": map[string]any{"url": "https://chat.example/c?q=" + marker}, "view": map[string]any{"name": sentence},
+		},
+		"events": []any{
+			map[string]any{"name": "asked", "attributes": map[string]any{"question": loop}},
+			map[string]any{"name": "fermata.stream", "attributes": map[string]any{
+				"request_id": "t-faro", "submit_at": "1", "clock": fmt.Sprintf(`{"time_origin":%d}`, now), "prompt": loop, "error": "TypeError: cannot render " + sentence,
+			}},
+		},
+		"logs": []any{map[string]any{"message": loop, "context": map[string]any{"answer": loop}}}, "exceptions": []any{map[string]any{"type": "Error", "value": loop}},
+		"measurements": []any{map[string]any{"type": "custom", "values": map[string]any{"n": 1}, "context": map[string]any{"text": loop}}},
+		"traces":       map[string]any{"resourceSpans": []any{map[string]any{"scopeSpans": []any{map[string]any{"spans": []any{map[string]any{"name": sentence}}}}}}},
+	}, 202)
+	send(u.Ingest, "/collect", nil, map[string]any{"events": []any{map[string]any{"name": "fermata.stream", "attributes": map[string]any{"recv": loop}}}}, 400)
 	// OTLP: the native form, and spans as SDKs write them with content recording on.
 	attr := func(k string, v any) map[string]any { return map[string]any{"key": k, "value": v} }
 	str := func(s string) map[string]any { return map[string]any{"stringValue": s} }
@@ -132,7 +149,7 @@ func TestNoTextIsKept(t *testing.T) {
 			return false
 		})
 	}
-	for _, id := range []string{"t-gw", "t-error", "t-span"} {
+	for _, id := range []string{"t-gw", "t-error", "t-span", "t-faro"} {
 		u.eventually(t, id, func(map[string]any) bool { return true })
 	}
 	for _, path := range []string{"/metrics", "/v1/requests/t-whole", "/v1/requests/t-error", "/v1/requests/t-gw", "/v1/requests/t-span", "/v1/findings?limit=1000"} {
