@@ -14,7 +14,7 @@ GOLANGCI_VERSION    := v2.15.0
 GOFUMPT_VERSION     := v0.12.0
 GOVULNCHECK_VERSION := v1.9.0
 
-.PHONY: help build engine up test test-race test-short bench lint fmt generate check-generated vuln e2e-llm sdk-test sdk-ci sdk-audit clean
+.PHONY: help build engine up test test-race test-short bench lint fmt generate check-generated vuln e2e-llm sdk-test sdk-ci sdk-audit faro-test clean
 
 help: ## show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -90,6 +90,13 @@ sdk-test: sdk-js/node_modules ## unit tests of the browser SDK
 sdk-ci: build sdk-js/node_modules ## everything of the browser SDK: lint, unit tests, sizes, Chromium, the Playground of a real `fermata up`
 	$(NPM) --prefix sdk-js test
 	$(NPM) --prefix sdk-js run e2e
+
+test/faro/node_modules: test/faro/package-lock.json
+	$(NPM) ci --prefix test/faro --no-audit --no-fund --loglevel=error
+	@touch $@
+
+faro-test: build test/faro/node_modules ## the real Faro SDK and real browsers against the beacon endpoints
+	$(NPM) --prefix test/faro test
 
 sdk-audit: sdk-js/node_modules ## known vulnerabilities in the SDK's tools; needs a registry that answers audits
 	$(NPM) --prefix sdk-js audit --audit-level=moderate
