@@ -48,7 +48,10 @@ func TestEverythingOfARecordIsEscaped(t *testing.T) {
 	finding, err := json.Marshal(map[string]any{
 		"kind": hostile, "grade": hostile, "tier": hostile, "attribution": hostile, "severity": hostile, "chunk": 3,
 		"start_us": 1500, "duration_us": 2_000_000, "open": true, "confidence": 0.95,
-		"evidence": map[string]any{hostile: hostile, "longest_us": 1_234_000, "event": map[string]any{"from_us": 3}, "list": []any{hostile, 1}},
+		"evidence": map[string]any{
+			hostile: hostile, "longest_us": 1_234_000, "event": map[string]any{"from_us": 3}, "list": []any{hostile, 1},
+			"parts": []any{map[string]any{"part": hostile, "us": 1}, map[string]any{"part": "uplink", "us": 2_500, "uncertainty_us": 1_250}},
+		},
 	})
 	require.NoError(t, err)
 	r := &requests.Request{
@@ -62,7 +65,7 @@ func TestEverythingOfARecordIsEscaped(t *testing.T) {
 	require.Contains(t, header.Get("Content-Security-Policy"), "default-src 'none'; style-src 'sha256-")
 	for _, want := range []string{
 		"drawn for 116 columns", "drawn for 60 columns", "submit to first meaningful paint", "231 ms", "−500 µs", "at least 2.00 s", "95 % sure",
-		"longest", "1.23 s", "event from", "3 µs", `href="/playground/"`,
+		"longest", "1.23 s", "event from", "3 µs", "uplink", "2.5 ms ± 1.2 ms", `href="/playground/"`,
 	} {
 		require.Contains(t, body, want)
 	}

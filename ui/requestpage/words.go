@@ -84,21 +84,50 @@ func figures(prefix string, fields map[string]any) []figure {
 		case map[string]any:
 			out = append(out, figures(prefix+name+" ", v)...)
 			continue
+		case []any:
+			if list, ok := parts(v); ok {
+				out = append(out, list...)
+				continue
+			}
+			f.Value = compact(v)
 		case float64:
 			f.Value = fmt.Sprint(v)
 			if strings.HasSuffix(name, "_us") {
 				f.Value = span(int64(v))
 			}
 		default:
-			b, err := json.Marshal(v)
-			if err != nil {
-				continue
-			}
-			f.Value = strings.Trim(string(b), `"`)
+			f.Value = strings.Trim(compact(v), `"`)
 		}
 		out = append(out, f)
 	}
 	return out
+}
+
+// parts lists the parts of a sum, each with its uncertainty; ok is false for any other list.
+func parts(list []any) (out []figure, ok bool) {
+	for _, e := range list {
+		p, _ := e.(map[string]any)
+		name, named := p["part"].(string)
+		us, timed := p["us"].(float64)
+		if !named || !timed {
+			return nil, false
+		}
+		f := figure{Name: words(name), Value: span(int64(us))}
+		if pm, _ := p["uncertainty_us"].(float64); pm > 0 {
+			f.Value += " ± " + span(int64(pm))
+		}
+		out = append(out, f)
+	}
+	return out, len(out) > 0
+}
+
+// compact writes a value as JSON.
+func compact(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	return string(b)
 }
 
 // rank puts the felt time first and the gap second.

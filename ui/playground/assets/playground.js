@@ -273,6 +273,7 @@ async function tellFindings(view, id) {
       items.push(none);
     }
     list.replaceChildren(...items);
+    follow(view.turn);
     view.turn.dataset.joined = String(over);
     if (over) return;
   }
