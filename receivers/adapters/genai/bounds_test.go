@@ -59,3 +59,44 @@ func TestReleasedBatchesAreClean(t *testing.T) {
 		logs.Release()
 	}
 }
+
+// Chunks behind their span's end are refused, however they are told.
+func TestChunksBehindTheirSpan(t *testing.T) {
+	for name, put := range map[string]func(ptrace.Span, int64){
+		"fermata.chunks.t": func(sp ptrace.Span, last int64) {
+			sp.Attributes().PutEmptySlice("fermata.chunks.t").AppendEmpty().SetInt(3000)
+			v, _ := sp.Attributes().Get("fermata.chunks.t")
+			v.Slice().AppendEmpty().SetInt(last)
+		},
+		"gen_ai.chunk.gaps_us": func(sp ptrace.Span, last int64) {
+			v := sp.Attributes().PutEmptySlice("gen_ai.chunk.gaps_us")
+			v.AppendEmpty().SetInt(3000)
+			v.AppendEmpty().SetInt(last - 3000)
+		},
+		"events": func(sp ptrace.Span, last int64) {
+			for _, us := range []int64{3000, last} {
+				ev := sp.Events().AppendEmpty()
+				ev.SetName("gen_ai.chunk")
+				ev.SetTimestamp(pcommon.Timestamp(startNs + us*1000))
+			}
+		},
+	} {
+		for last, refused := range map[int64]bool{1_900_000: false, 2_050_000: false, 9_000_000: true} {
+			td := ptrace.NewTraces()
+			sp := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+			sp.SetStartTimestamp(startNs)
+			sp.SetEndTimestamp(startNs + 2_000_000_000)
+			sp.Attributes().PutStr("fermata.request_id", "r1")
+			put(sp, last)
+			b, err := ptraceotlp.NewExportRequestFromTraces(td).MarshalProto()
+			require.NoError(t, err)
+			r := translateTraces(t, New(NewDefaultOptions()), b)
+			if !refused {
+				require.Equal(t, []int{1, 0}, []int{r.Accepted, r.Rejected}, "%s %d", name, last)
+				continue
+			}
+			require.Equal(t, []int{0, 1}, []int{r.Accepted, r.Rejected}, "%s %d", name, last)
+			require.ErrorContains(t, r.Rejects[0].Err, "behind the end of its span", name)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package genai
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 
@@ -165,6 +166,7 @@ func (b *Batch) span(src *otlpwire.Source, sp *otlpwire.Span, n chunkCount) (wir
 	case n.chunks > 0:
 		fail(b.eventChunks(&s, sp, n))
 	}
+	fail(within(&s, start, d))
 	if n.first && !s.Reported.TTFTUS.OK && s.Chunks.Len() == 0 {
 		fail(b.firstEvent(&s, sp))
 	}
@@ -179,6 +181,18 @@ func (b *Batch) span(src *otlpwire.Source, sp *otlpwire.Span, n chunkCount) (wir
 		s.Reported.E2EUS = wire.Some(d)
 	}
 	return s, source, nil
+}
+
+// within refuses chunks that lie behind their span's end. d is the span's length in µs.
+func within(s *wire.Stream, start, d int64) error {
+	n := s.Chunks.Len()
+	if n == 0 || d == 0 {
+		return nil
+	}
+	if at := s.StartedAt - start + s.Chunks.T[n-1]; float64(at) > longest(d) {
+		return wire.Fieldf(fmt.Sprintf("chunks.t[%d]", n-1), "lies %d µs behind the end of its span; want offsets from the span's start in µs", at-d)
+	}
+	return nil
 }
 
 // common sets what spans and log records share.
