@@ -14,7 +14,14 @@ type shard struct {
 	first   *entry // the one whose last record came last
 	last    *entry
 	orphans []wire.Finding // last states of findings of streams that were given up
+	told    wholes
 }
+
+// wholes remembers some streams that were told as a whole lately, by a hash, in a few kB.
+type wholes [512]uint64
+
+func (w *wholes) put(h uint64)      { w[h>>32%uint64(len(w))] = h }
+func (w *wholes) has(h uint64) bool { return w[h>>32%uint64(len(w))] == h }
 
 func (sh *shard) init(most int) { sh.most, sh.streams = most, map[key]*entry{} }
 

@@ -270,6 +270,21 @@ func TestTwoFinalRecords(t *testing.T) {
 	require.Empty(t, found)
 }
 
+// A segment that was overtaken by the record of the whole stream opens nothing.
+func TestASegmentAfterTheWholeRecord(t *testing.T) {
+	w := stream("r", append([]int64{200}, even(100, 30)...)...)
+	w.FinishReason = "stop"
+	p := newTest(t, consumertest.NewNop(), nil)
+	seg := cut(w, 30)[0]
+	require.Empty(t, p.take(&w, start))
+	require.Empty(t, p.take(&seg, start))
+	require.Empty(t, p.tick(start.Add(11*time.Minute)))
+	other := seg
+	other.StartedAt += 1000
+	p.take(&other, start)
+	require.NotEmpty(t, p.tick(start.Add(11*time.Minute)), "another stream of the request")
+}
+
 // The findings of a stream for which there is no room any more don't stay open.
 func TestFindingsOfStreamsThatWereGivenUpAreClosed(t *testing.T) {
 	p := newTest(t, consumertest.NewNop(), func(c *Config) { c.MaxStreams = shardCount })

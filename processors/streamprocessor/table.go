@@ -27,6 +27,11 @@ func (k key) own() key {
 	return k
 }
 
+// full is a hash of everything that names the stream.
+func (k key) full() uint64 {
+	return k.hash() ^ xxh3.HashString(k.emitter)*33 ^ (uint64(k.startedAt)^uint64(k.attempt)<<52^uint64(len(k.tier))<<48)*0x9e3779b97f4a7c15 //nolint:gosec // bits
+}
+
 func (k key) hash() uint64 {
 	return xxh3.HashString(k.requestID) ^ xxh3.HashString(k.tenant)*31
 }
@@ -62,9 +67,14 @@ func (p *streamProcessor) take(s *wire.Stream, now time.Time) []wire.Finding {
 	if e == nil {
 		if whole && !stillOpen(s) {
 			// Whole streams, the bulk of imported traffic, need no place in the table: found again, they give the same.
+			sh.told.put(k.full())
 			f := newFollower(&p.det, s)
 			f.take(s)
 			return f.drain(true)
+		}
+		if sh.told.has(k.full()) { // a segment that was sent before the whole and comes after it
+			p.tel.duplicate()
+			return nil
 		}
 		k = k.own()
 		e = &entry{key: k, f: newFollower(&p.det, s)}
