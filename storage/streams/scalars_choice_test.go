@@ -16,8 +16,6 @@ func TestGapsOfChoices(t *testing.T) {
 		Choice: []uint16{0, 1, 0, 1, 0, 0, 0, 1},
 	}}
 	sc := streams.ComputeScalars(&s)
-	require.EqualValues(t, 20, sc.P50GapUS)
 	require.EqualValues(t, 60, sc.MaxGapUS)
-	require.EqualValues(t, 7, sc.MaxGapChunk)
-	require.EqualValues(t, 80, sc.LastUS.V)
+	require.EqualValues(t, 8, sc.NContent)
 }
