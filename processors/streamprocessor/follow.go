@@ -69,10 +69,17 @@ type follower struct {
 }
 
 func newFollower(det *detectors, s *wire.Stream) *follower {
-	f := &follower{det: det, key: keyOf(s), target: unique.Make(s.Target), queryType: s.QueryType, startUnknown: s.StartUnknown}
-	f.rules = det.stall(s.QueryType)
-	f.tracker = stall.New(f.rules)
+	f := new(follower)
+	f.begin(det, s)
 	return f
+}
+
+func (f *follower) begin(det *detectors, s *wire.Stream) {
+	rules := det.stall(s.QueryType)
+	*f = follower{
+		det: det, key: keyOf(s), target: unique.Make(s.Target), queryType: s.QueryType, startUnknown: s.StartUnknown, rules: rules,
+		tracker: stall.New(rules),
+	}
 }
 
 // take follows the next segment. Findings that changed wait in f.changed.

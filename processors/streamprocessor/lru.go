@@ -15,6 +15,7 @@ type shard struct {
 	last    *entry
 	orphans []wire.Finding // last states of findings of streams that were given up
 	told    wholes
+	whole   follower // room for following one whole stream
 }
 
 // wholes remembers some streams that were told as a whole lately, by a hash, in a few kB.

@@ -68,9 +68,12 @@ func (p *streamProcessor) take(s *wire.Stream, now time.Time) []wire.Finding {
 		if whole && !stillOpen(s) {
 			// Whole streams, the bulk of imported traffic, need no place in the table: found again, they give the same.
 			sh.told.put(k.full())
-			f := newFollower(&p.det, s)
+			f := &sh.whole
+			f.begin(&p.det, s)
 			f.take(s)
-			return f.drain(true)
+			out := f.drain(true)
+			*f = follower{} // it may hold text
+			return out
 		}
 		if sh.told.has(k.full()) { // a segment that was sent before the whole and comes after it
 			p.tel.duplicate()
