@@ -14,9 +14,9 @@ import (
 // Config is the processor's configuration.
 type Config struct {
 	// MaxStreams is how many open streams are followed; beyond it the one silent for longest is given up and
-	// counted. Default 100 000, about 8 kB each at most.
+	// counted. Default 100 000, less than 2 kB each, about 10 kB with text.
 	MaxStreams int `mapstructure:"max_streams"`
-	// IdleTimeout is how long an open stream may be silent before it counts as dead. Default 10 min.
+	// IdleTimeout is how long an open stream may be without a record before it counts as dead. Default 10 min.
 	IdleTimeout time.Duration `mapstructure:"idle_timeout"`
 	// FinishedTimeout is how long a finished stream is remembered, so that a late second delivery of one of its
 	// segments isn't taken for a new stream. Default 5 min.
