@@ -74,7 +74,7 @@ func between(rng *rand.Rand, lo, hi time.Duration) func() time.Duration {
 func TestSteadyStreamsAreNeverSilent(t *testing.T) {
 	for _, gap := range []int64{8, 30, 120, 480} {
 		for seed := range uint64(40) {
-			rng := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test
+			rng := rand.New(rand.NewPCG(seed, 1))
 			for name, s := range map[string]sender{
 				"half a second":      {flush: every(500 * time.Millisecond)},
 				"every second":       {flush: every(time.Second)},
