@@ -145,7 +145,7 @@ func TestRestartsAfterKill(t *testing.T) {
 // A kill from outside is told as such; what the child printed long before has nothing to do with it.
 func TestWhyTheChildEnded(t *testing.T) {
 	run := func(script string) string {
-		c := &child{cmd: exec.Command("sh", "-c", script), out: &tail{}} //nolint:noctx // ends at once
+		c := &child{cmd: exec.Command("sh", "-c", script), out: &tail{}}
 		c.cmd.Stdout, c.cmd.Stderr = c.out, c.out
 		c.status = c.cmd.Run()
 		return c.err().Error()
