@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/consumer/consumertest"
 
 	"github.com/fermata-io/fermata/internal/streamlog"
@@ -364,4 +365,40 @@ func TestChoicesAreFollowedApart(t *testing.T) {
 	p = newTest(t, consumertest.NewNop(), nil)
 	live, _ := sender{flush: every(time.Second), observed: true, beats: true}.play(t, p, w, 12*time.Second)
 	require.Equal(t, last(found), last(live))
+}
+
+// What happens while Fermata itself is down is no silence, and every answer of a stream is followed on.
+func TestARestartIsNoSilence(t *testing.T) {
+	id := component.MustNewID("memory")
+	h := host{map[component.ID]component.Component{id: &memoryStore{Client: mapClient{}}}}
+	begin := func() *streamProcessor {
+		p := newTest(t, consumertest.NewNop(), func(c *Config) { c.Storage = &id; c.TickInterval = time.Hour })
+		require.NoError(t, p.Start(t.Context(), h))
+		return p
+	}
+	now := time.Now()
+	w := wire.Stream{RequestID: "r", Tenant: "default", Tier: wire.TierServer, Attempt: 1, StartedAt: now.Add(-time.Minute).UnixMicro(), FinishReason: "stop"}
+	for at := int64(200); at < 6_000; at += 15 {
+		if choice := uint16(at / 15 % 2); choice == 0 || at < 2000 || at > 4000 {
+			w.Chunks.T, w.Chunks.Choice = append(w.Chunks.T, at*1000), append(w.Chunks.Choice, choice)
+		}
+	}
+	part := func(seq uint32, from, to int) wire.Stream {
+		s := w
+		s.Seq, s.Final = seq, to == len(w.Chunks.T)
+		s.Chunks.T, s.Chunks.Choice = w.Chunks.T[from:to], w.Chunks.Choice[from:to]
+		return s
+	}
+	p := begin()
+	s := part(0, 0, 150)
+	require.Empty(t, p.take(&s, now.Add(-time.Minute)))
+	require.NoError(t, p.Shutdown(t.Context()))
+	p = begin()
+	require.Empty(t, p.tick(time.Now()))
+	s = part(1, 150, len(w.Chunks.T))
+	found := p.take(&s, time.Now())
+	require.NoError(t, p.Shutdown(t.Context()))
+	require.Len(t, found, 1)
+	require.Contains(t, string(found[0].Evidence), `"choice":1`)
+	require.InDelta(t, 2_000_000, found[0].DurationUS, 60_000)
 }

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/collector/extension/xextension/storage"
 
 	"github.com/fermata-io/fermata/internal/wire"
+	"github.com/fermata-io/fermata/processors/stall"
 )
 
 // snapshots keeps the state of open streams in a storage extension.
@@ -84,13 +85,13 @@ func shardKey(i int) string { return snapshotKey + "/" + strconv.Itoa(i) }
 // save writes the table, shard by shard, so that no stream waits for more than its own.
 func (p *streamProcessor) save(ctx context.Context) error {
 	var b bytes.Buffer
+	var c savedShard
 	for i := range p.shards {
-		all, err := p.shards[i].saved()
-		if err != nil {
+		if err := p.shards[i].save(&c); err != nil {
 			return fmt.Errorf("save state: %w", err)
 		}
 		b.Reset()
-		if err := gob.NewEncoder(&b).Encode(all); err != nil {
+		if err := gob.NewEncoder(&b).Encode(c.streams); err != nil {
 			return fmt.Errorf("save state: %w", err)
 		}
 		if err := p.store.client.Set(ctx, shardKey(i), bytes.Clone(b.Bytes())); err != nil {
@@ -100,11 +101,17 @@ func (p *streamProcessor) save(ctx context.Context) error {
 	return nil
 }
 
-// saved copies a shard, the stream silent for longest first.
-func (sh *shard) saved() ([]savedStream, error) {
+// savedShard is a copy of one shard; its room is used again for the next one.
+type savedShard struct {
+	streams []savedStream
+	states  []byte // the trackers', one behind the other
+}
+
+// save copies a shard, the stream silent for longest first.
+func (sh *shard) save(c *savedShard) error {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	all := make([]savedStream, 0, len(sh.streams))
+	c.streams, c.states = c.streams[:0], c.states[:0]
 	for e := sh.last; e != nil; e = e.prev {
 		k := &e.key
 		s := savedStream{
@@ -112,26 +119,33 @@ func (sh *shard) saved() ([]savedStream, error) {
 			Arrived: e.arrived.UnixMicro(),
 		}
 		if e.f != nil {
-			if err := s.follow(e); err != nil {
-				return nil, err
+			if err := c.follow(&s, e); err != nil {
+				return err
 			}
 		}
-		all = append(all, s)
+		c.streams = append(c.streams, s)
 	}
-	return all, nil
+	return nil
 }
 
-func (s *savedStream) follow(e *entry) (err error) {
+func (c *savedShard) state(t *stall.Tracker) ([]byte, error) {
+	from := len(c.states)
+	b, err := t.AppendBinary(c.states)
+	c.states = b
+	return b[from:len(b):len(b)], err
+}
+
+func (c *savedShard) follow(s *savedStream, e *entry) (err error) {
 	f, p := e.f, &e.pulse
-	if s.Tracker, err = f.tracker.AppendBinary(nil); err != nil {
+	if s.Tracker, err = c.state(&f.tracker); err != nil {
 		return err
 	}
-	for _, c := range f.choices {
-		b, err := c.tracker.AppendBinary(nil)
+	for _, o := range f.choices {
+		b, err := c.state(&o.tracker)
 		if err != nil {
 			return err
 		}
-		s.Choices = append(s.Choices, savedChoice{c.number, b})
+		s.Choices = append(s.Choices, savedChoice{o.number, b})
 	}
 	s.Target, s.QueryType, s.Current, s.NextSeq, s.Content = f.target.Value(), f.queryType, f.current, f.nextSeq, f.content
 	s.KnownUS, s.ToldUS, s.LastUS = f.knownUS, f.toldUS, f.lastUS
