@@ -65,7 +65,7 @@ func TestStateOfAnOpenStreamIsSmall(t *testing.T) {
 		for i := 0; i < n; i += 500 {
 			require.NoError(t, p.ConsumeLogs(t.Context(), open(t, i, 500, c.change)))
 		}
-		p.tick(time.Now())
+		tick(p, time.Now())
 		each := (heap() - before) / n
 		t.Logf("%s: %d bytes a stream", name, each)
 		require.Less(t, each, c.most, name)
@@ -78,7 +78,7 @@ func TestLookingAtSteadyStreamsAllocatesNothing(t *testing.T) {
 	p := newTest(t, consumertest.NewNop(), nil)
 	require.NoError(t, p.ConsumeLogs(t.Context(), open(t, 0, 1000, nil)))
 	now := time.Now()
-	require.Less(t, testing.AllocsPerRun(20, func() { p.tick(now) }), 10.0)
+	require.Less(t, testing.AllocsPerRun(20, func() { tick(p, now) }), 10.0)
 }
 
 // Stopping with many open streams saves them and does not wait for anything else.

@@ -90,7 +90,7 @@ func (p *streamProcessor) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case now := <-tick.C:
-			p.send(ctx, p.tick(now))
+			p.tick(now, func(found []wire.Finding) { p.send(ctx, found) })
 			if p.store != nil && now.Sub(saved) >= p.cfg.SnapshotInterval {
 				saved = now
 				if err := p.save(ctx); err != nil && ctx.Err() == nil {
@@ -101,31 +101,33 @@ func (p *streamProcessor) run(ctx context.Context) {
 	}
 }
 
-// maxUnsent bounds the findings that wait for the next stage.
-const maxUnsent = 10_000
+const (
+	// maxUnsent bounds the findings, and the records that end streams, which wait for the next stage.
+	maxUnsent = 10_000
+	// maxBatch bounds those of one call of it.
+	maxBatch = 1000
+)
 
 // send hands on what the timer found; what isn't taken goes with the next tick.
 func (p *streamProcessor) send(ctx context.Context, found []wire.Finding) {
 	p.unsent = append(p.unsent, found...)
-	if len(p.unsent)+len(p.buried) == 0 {
-		return
-	}
-	ld := plog.NewLogs()
-	appendFindings(ld, p.unsent)
-	lrs := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
-	for i := range p.buried {
-		streamlog.PutStream(lrs.AppendEmpty(), &p.buried[i])
-	}
-	if err := p.next.ConsumeLogs(ctx, ld); err != nil {
-		if over := len(p.unsent) - maxUnsent; over > 0 {
-			p.unsent = slices.Delete(p.unsent, 0, over)
-			p.tel.dropped(over)
+	for len(p.unsent)+len(p.buried) > 0 {
+		some, ends := p.unsent[:min(len(p.unsent), maxBatch)], p.buried[:min(len(p.buried), maxBatch)]
+		ld := plog.NewLogs()
+		appendFindings(ld, some)
+		appendStreams(ld, ends)
+		if err := p.next.ConsumeLogs(ctx, ld); err != nil {
+			if over := len(p.unsent) - maxUnsent; over > 0 {
+				p.unsent = slices.Delete(p.unsent, 0, over)
+				p.tel.dropped(over)
+			}
+			p.buried = p.buried[:min(len(p.buried), maxUnsent)]
+			return
 		}
-		p.buried = p.buried[:min(len(p.buried), maxUnsent)]
-		return
+		p.tel.found(some)
+		p.unsent, p.buried = p.unsent[len(some):], p.buried[len(ends):]
 	}
-	p.tel.found(p.unsent)
-	p.unsent, p.buried = p.unsent[:0], p.buried[:0]
+	p.unsent, p.buried = nil, nil
 }
 
 // Shutdown stops the timer and saves the state of open streams.
@@ -189,6 +191,17 @@ func appendFindings(ld plog.Logs, found []wire.Finding) {
 	lrs.EnsureCapacity(len(found))
 	for i := range found {
 		streamlog.PutFinding(lrs.AppendEmpty(), &found[i])
+	}
+}
+
+func appendStreams(ld plog.Logs, all []wire.Stream) {
+	if len(all) == 0 {
+		return
+	}
+	lrs := ld.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords()
+	lrs.EnsureCapacity(len(all))
+	for i := range all {
+		streamlog.PutStream(lrs.AppendEmpty(), &all[i])
 	}
 }
 

@@ -37,6 +37,12 @@ func newTest(t *testing.T, next consumer.Logs, change func(*Config)) *streamProc
 	return p
 }
 
+// tick returns what the timer tells.
+func tick(p *streamProcessor, now time.Time) (out []wire.Finding) {
+	p.tick(now, func(found []wire.Finding) { out = append(out, found...) })
+	return out
+}
+
 // stream makes a stream of chunks with the given gaps in ms, the first being the time to the first chunk.
 func stream(id string, gapsMS ...int64) wire.Stream {
 	s := wire.Stream{RequestID: id, Tenant: "default", Tier: wire.TierServer, Attempt: 1, Emitter: "e", StartedAt: t0, Final: true}
@@ -144,7 +150,7 @@ func TestDeadAfterIdleTimeout(t *testing.T) {
 	p := newTest(t, consumertest.NewNop(), nil)
 	seg := cut(stream("r", append([]int64{200}, even(40, 30)...)...), 30)[0]
 	require.Empty(t, p.take(&seg, start))
-	got := last(p.tick(start.Add(11 * time.Minute)))
+	got := last(tick(p, start.Add(11*time.Minute)))
 	kinds := map[wire.FindingKind]bool{}
 	for _, f := range got {
 		kinds[f.Kind] = true

@@ -26,7 +26,7 @@ type sender struct {
 // play returns what the processor told, each with the instant it told it at, up to until after the stream's start.
 func (s sender) play(t *testing.T, p *streamProcessor, w wire.Stream, until time.Duration) (found []wire.Finding, at []time.Duration) {
 	t.Helper()
-	const tick = 250 * time.Millisecond
+	const look = 250 * time.Millisecond
 	sent, seq, next := 0, uint32(0), s.flush()
 	add := func(f []wire.Finding, now time.Duration) {
 		for i := range f {
@@ -56,9 +56,9 @@ func (s sender) play(t *testing.T, p *streamProcessor, w wire.Stream, until time
 			}
 			next = now + s.flush()
 		}
-		if now-looked >= tick {
+		if now-looked >= look {
 			looked = now
-			add(p.tick(start.Add(now+s.delay)), now)
+			add(tick(p, start.Add(now+s.delay)), now)
 		}
 	}
 	return found, at
@@ -142,7 +142,7 @@ func TestSilenceOfTheEmitterIsNoSilenceOfTheStream(t *testing.T) {
 	s := sender{flush: every(time.Second), observed: true, beats: true}
 	found, _ := s.play(t, p, w, us(w.Chunks.T[100]))
 	require.Equal(t, []wire.FindingKind{wire.FindingSlowStart}, kinds(last(found)))
-	require.Empty(t, p.tick(start.Add(5*time.Minute)))
+	require.Empty(t, tick(p, start.Add(5*time.Minute)))
 }
 
 func kinds(found map[string]wire.Finding) []wire.FindingKind {
@@ -166,7 +166,7 @@ func TestSlowStartIsTakenBack(t *testing.T) {
 	head := stream("r")
 	head.Final, head.ObservedUS = false, wire.Some(int64(100_000))
 	found := p.take(&head, start.Add(100*time.Millisecond))
-	found = append(found, p.tick(start.Add(15*time.Second))...)
+	found = append(found, tick(p, start.Add(15*time.Second))...)
 	require.Len(t, last(found), 1)
 	require.True(t, found[0].Open)
 	rest := stream("r", append([]int64{900}, even(20, 30)...)...)
@@ -185,7 +185,7 @@ func TestSlowStartWhenTheFirstSegmentComesLate(t *testing.T) {
 		segs := cut(w, 10, 60)
 		found := p.take(&segs[1], start.Add(3*time.Second))
 		for at := 3 * time.Second; at < 3*time.Second+wait; at += 250 * time.Millisecond {
-			found = append(found, p.tick(start.Add(at))...)
+			found = append(found, tick(p, start.Add(at))...)
 		}
 		found = append(found, p.take(&segs[0], start.Add(3*time.Second+wait))...)
 		found = append(found, p.take(&segs[2], start.Add(4*time.Second+wait))...)
@@ -198,7 +198,7 @@ func TestSlowStartWhenTheFirstSegmentComesLate(t *testing.T) {
 	p := newTest(t, consumertest.NewNop(), nil)
 	segs := cut(w, 10, 60)
 	found := p.take(&segs[1], start)
-	found = append(found, p.tick(start.Add(6*time.Second))...)
+	found = append(found, tick(p, start.Add(6*time.Second))...)
 	found = append(found, p.take(&segs[0], start.Add(7*time.Second))...)
 	require.Equal(t, []wire.FindingKind{wire.FindingSlowStart}, kinds(last(found)))
 	require.EqualValues(t, 2_900_000, found[0].DurationUS)
@@ -214,7 +214,7 @@ func TestMissingSegmentsAreNoGap(t *testing.T) {
 	for _, i := range []int{0, 2} {
 		found = append(found, p.take(&segs[i], start.Add(us(segs[i].Chunks.T[0])))...)
 	}
-	found = append(found, p.tick(start.Add(20*time.Second))...)
+	found = append(found, tick(p, start.Add(20*time.Second))...)
 	found = append(found, p.take(&segs[3], start.Add(21*time.Second))...)
 	require.Empty(t, last(found))
 }
@@ -230,13 +230,13 @@ func TestAWholeRecordAfterSegments(t *testing.T) {
 			p := newTest(t, consumertest.NewNop(), nil)
 			seg := cut(whole, 30)[0]
 			found := p.take(&seg, start.Add(us(seg.Chunks.T[29])))
-			found = append(found, p.tick(start.Add(12*time.Second))...)
+			found = append(found, tick(p, start.Add(12*time.Second))...)
 			require.Len(t, last(found), 1, name)
 			again := whole
 			again.StartedAt += off
 			found = append(found, p.take(&again, start.Add(14*time.Second))...)
 			for at := 15 * time.Second; at < 20*time.Minute; at += 10 * time.Second {
-				found = append(found, p.tick(start.Add(at))...)
+				found = append(found, tick(p, start.Add(at))...)
 			}
 			requireNoneOpen(t, found)
 			if name == "steady" {
@@ -267,7 +267,7 @@ func TestTwoFinalRecords(t *testing.T) {
 	for i, s := range []wire.Stream{segs[0], segs[1], more, w, segs[1]} {
 		found = append(found, p.take(&s, start.Add(time.Duration(i)*time.Second))...)
 	}
-	found = append(found, p.tick(start.Add(11*time.Minute))...)
+	found = append(found, tick(p, start.Add(11*time.Minute))...)
 	require.Empty(t, found)
 }
 
@@ -279,11 +279,11 @@ func TestASegmentAfterTheWholeRecord(t *testing.T) {
 	seg := cut(w, 30)[0]
 	require.Empty(t, p.take(&w, start))
 	require.Empty(t, p.take(&seg, start))
-	require.Empty(t, p.tick(start.Add(11*time.Minute)))
+	require.Empty(t, tick(p, start.Add(11*time.Minute)))
 	other := seg
 	other.StartedAt += 1000
 	p.take(&other, start)
-	require.NotEmpty(t, p.tick(start.Add(11*time.Minute)), "another stream of the request")
+	require.NotEmpty(t, tick(p, start.Add(11*time.Minute)), "another stream of the request")
 }
 
 // The findings of a stream for which there is no room any more don't stay open.
@@ -296,7 +296,7 @@ func TestFindingsOfStreamsThatWereGivenUpAreClosed(t *testing.T) {
 		found = append(found, p.take(&s, start)...)
 	}
 	require.Len(t, last(found), 400)
-	found = append(found, p.tick(start.Add(time.Second))...)
+	found = append(found, tick(p, start.Add(time.Second))...)
 	open := 0
 	for _, f := range last(found) {
 		require.Equal(t, wire.FindingStall, f.Kind)
@@ -314,7 +314,7 @@ func TestAStreamThatIsBuriedIsEnded(t *testing.T) {
 	p := newTest(t, sink, nil)
 	seg := cut(stream("r", append([]int64{200}, even(40, 30)...)...), 30)[0]
 	p.take(&seg, start)
-	p.send(t.Context(), p.tick(start.Add(11*time.Minute)))
+	p.send(t.Context(), tick(p, start.Add(11*time.Minute)))
 	require.Len(t, sink.AllLogs(), 1)
 	var ends []wire.Stream
 	for _, rl := range sink.AllLogs()[0].ResourceLogs().All() {
@@ -331,7 +331,7 @@ func TestAStreamThatIsBuriedIsEnded(t *testing.T) {
 	require.EqualValues(t, wire.SeqLost, ends[0].Seq)
 	require.Equal(t, "dead_stream", ends[0].ErrorType)
 	require.Equal(t, seg.Chunks.T[29], ends[0].ObservedUS.V)
-	p.send(t.Context(), p.tick(start.Add(12*time.Minute)))
+	p.send(t.Context(), tick(p, start.Add(12*time.Minute)))
 	require.Len(t, sink.AllLogs(), 1, "once")
 }
 
@@ -394,7 +394,7 @@ func TestARestartIsNoSilence(t *testing.T) {
 	require.Empty(t, p.take(&s, now.Add(-time.Minute)))
 	require.NoError(t, p.Shutdown(t.Context()))
 	p = begin()
-	require.Empty(t, p.tick(time.Now()))
+	require.Empty(t, tick(p, time.Now()))
 	s = part(1, 150, len(w.Chunks.T))
 	found := p.take(&s, time.Now())
 	require.NoError(t, p.Shutdown(t.Context()))

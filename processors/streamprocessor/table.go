@@ -175,13 +175,13 @@ func (p *streamProcessor) settle(e *entry) []wire.Finding {
 	return out
 }
 
-// tick looks at every open stream: silence grows, missing segments are given up, the dead are buried.
-func (p *streamProcessor) tick(now time.Time) []wire.Finding {
-	var out []wire.Finding
+// tick looks at every open stream: silence grows, missing segments are given up, the dead are buried. What it finds is told
+// shard by shard, so that a hundred thousand streams that freeze together don't fill the memory.
+func (p *streamProcessor) tick(now time.Time, tell func([]wire.Finding)) {
 	for i := range p.shards {
 		sh := &p.shards[i]
 		sh.mu.Lock()
-		out = append(out, sh.orphans...)
+		out := sh.orphans
 		sh.orphans = nil
 		for e := sh.first; e != nil; {
 			next := e.next
@@ -189,8 +189,8 @@ func (p *streamProcessor) tick(now time.Time) []wire.Finding {
 			e = next
 		}
 		sh.mu.Unlock()
+		tell(out)
 	}
-	return out
 }
 
 func (p *streamProcessor) look(sh *shard, e *entry, now time.Time) []wire.Finding {
