@@ -15,6 +15,7 @@ type shard struct {
 	last    *entry
 	orphans []wire.Finding // last states of findings of streams that were given up
 	told    wholes
+	unsaved bool     // something changed since the last snapshot
 	whole   follower // room for following one whole stream
 }
 
@@ -51,6 +52,7 @@ func (sh *shard) near(k key) *entry {
 // add puts a stream in front and returns the one that has to go for it, nil when there is room.
 func (sh *shard) add(e *entry) (gone *entry) {
 	sh.streams[e.key] = e
+	sh.unsaved = true
 	sh.link(e)
 	if len(sh.streams) > sh.most {
 		gone = sh.last
@@ -61,6 +63,7 @@ func (sh *shard) add(e *entry) (gone *entry) {
 
 func (sh *shard) remove(e *entry) {
 	sh.unlink(e)
+	sh.unsaved = true
 	delete(sh.streams, e.key)
 }
 

@@ -87,14 +87,20 @@ func (p *streamProcessor) save(ctx context.Context) error {
 	var b bytes.Buffer
 	var c savedShard
 	for i := range p.shards {
-		if err := p.shards[i].save(&c); err != nil {
+		changed, err := p.shards[i].save(&c)
+		if err != nil {
 			return fmt.Errorf("save state: %w", err)
+		}
+		if !changed {
+			continue
 		}
 		b.Reset()
 		if err := gob.NewEncoder(&b).Encode(c.streams); err != nil {
+			p.shards[i].keep()
 			return fmt.Errorf("save state: %w", err)
 		}
 		if err := p.store.client.Set(ctx, shardKey(i), bytes.Clone(b.Bytes())); err != nil {
+			p.shards[i].keep()
 			return fmt.Errorf("save state: %w", err)
 		}
 	}
@@ -107,10 +113,21 @@ type savedShard struct {
 	states  []byte // the trackers', one behind the other
 }
 
-// save copies a shard, the stream silent for longest first.
-func (sh *shard) save(c *savedShard) error {
+// keep says that the shard was not saved after all.
+func (sh *shard) keep() {
+	sh.mu.Lock()
+	sh.unsaved = true
+	sh.mu.Unlock()
+}
+
+// save copies a shard, the stream silent for longest first, unless nothing changed since it was last saved.
+func (sh *shard) save(c *savedShard) (changed bool, err error) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	if !sh.unsaved {
+		return false, nil
+	}
+	sh.unsaved = false
 	c.streams, c.states = c.streams[:0], c.states[:0]
 	for e := sh.last; e != nil; e = e.prev {
 		k := &e.key
@@ -120,12 +137,12 @@ func (sh *shard) save(c *savedShard) error {
 		}
 		if e.f != nil {
 			if err := c.follow(&s, e); err != nil {
-				return err
+				return false, err
 			}
 		}
 		c.streams = append(c.streams, s)
 	}
-	return nil
+	return true, nil
 }
 
 func (c *savedShard) state(t *stall.Tracker) ([]byte, error) {

@@ -86,7 +86,7 @@ func (p *streamProcessor) take(s *wire.Stream, now time.Time) []wire.Finding {
 			p.giveUp(sh, gone)
 		}
 	}
-	e.arrived = now
+	e.arrived, sh.unsaved = now, true
 	switch {
 	case e.f == nil:
 		p.tel.duplicate()
@@ -188,6 +188,7 @@ func (p *streamProcessor) tick(now time.Time, tell func([]wire.Finding)) {
 			out = append(out, p.look(sh, e, now)...)
 			e = next
 		}
+		sh.unsaved = sh.unsaved || len(out) > 0
 		sh.mu.Unlock()
 		tell(out)
 	}
@@ -205,6 +206,7 @@ func (p *streamProcessor) look(sh *shard, e *entry, now time.Time) []wire.Findin
 		if now.Sub(e.since) <= p.cfg.ReorderTimeout {
 			return nil // what is missing may tell of content
 		}
+		sh.unsaved = true
 		p.skip(e)
 		e.pulse.record(now, -1, e.f.toldUS, false)
 		return p.settle(e)
