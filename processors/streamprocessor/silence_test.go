@@ -345,6 +345,20 @@ func TestDeadStreamNamesTheLastChunk(t *testing.T) {
 	require.EqualValues(t, 9, found[0].Chunk.V)
 }
 
+// Who leaves makes no dead stream, however it is told.
+func TestAbortsAreNoDeadStreams(t *testing.T) {
+	for _, change := range []func(*wire.Stream){
+		func(s *wire.Stream) { s.FinishReason = "client_abort" },
+		func(s *wire.Stream) { s.ErrorType = "client_disconnect" },
+		func(s *wire.Stream) { s.Status = 499 },
+	} {
+		s := stream("r", even(11, 30)...)
+		s.Chunks.Kind = append([]wire.Kind{wire.KindRole}, make([]wire.Kind, 10)...)
+		change(&s)
+		require.Empty(t, newTest(t, consumertest.NewNop(), nil).take(&s, start))
+	}
+}
+
 // Two answers in one stream: a stall of one is found though the other goes on, and the end of one is none.
 func TestChoicesAreFollowedApart(t *testing.T) {
 	w := wire.Stream{RequestID: "r", Tenant: "default", Tier: wire.TierServer, Attempt: 1, StartedAt: t0, Final: true, FinishReason: "stop"}

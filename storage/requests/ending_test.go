@@ -33,6 +33,8 @@ func TestStateOfAStreamThatJustStops(t *testing.T) {
 		"role, no done":       {requests.StateFailed, 1, []wire.Stream{record(0, true, 0, role, content, content)}},
 		"role and done":       {requests.StateCompleted, 1, []wire.Stream{record(0, true, 0, role, content, done)}},
 		"role and a reason":   {requests.StateCompleted, 1, []wire.Stream{with(record(0, true, 0, role, content), func(s *wire.Stream) { s.FinishReason = "stop" })}},
+		"the client left":     {requests.StateAborted, 1, []wire.Stream{with(record(0, true, 0, role, content), func(s *wire.Stream) { s.ErrorType = "client_disconnect" })}},
+		"closed by it":        {requests.StateAborted, 1, []wire.Stream{with(record(0, true, 0, role, content), func(s *wire.Stream) { s.Status = 499 })}},
 		"no content":          {requests.StateCompleted, 1, []wire.Stream{record(0, true, 0, role)}},
 		"kinds not told":      {requests.StateCompleted, 1, []wire.Stream{record(0, true, 0, content, content)}},
 		"watched, no end":     {requests.StateRunning, 1, []wire.Stream{with(record(0, true, 0, content), func(s *wire.Stream) { s.ObservedUS = wire.Some(9 * sec) })}},
