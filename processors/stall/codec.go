@@ -8,7 +8,7 @@ import (
 	"github.com/fermata-io/fermata/processors/flat"
 )
 
-const codecVersion = 2
+const codecVersion = 3
 
 // ErrState is wrapped by every error of UnmarshalBinary.
 var ErrState = errors.New("stall state can't be read")
@@ -40,6 +40,13 @@ func (t *Tracker) fields(c *flat.Coder) {
 	flat.Int(c, &t.prev[0])
 	flat.Int(c, &t.prev[1])
 	t.train.fields(c)
+	open := t.train.open && t.train.openFirst
+	c.Bool(&open)
+	if open {
+		t.before.train.fields(c)
+		flat.Int(c, &t.before.prev[0])
+		flat.Int(c, &t.before.prev[1])
+	}
 	t.slow.fields(c)
 }
 

@@ -57,9 +57,10 @@ type Tracker struct {
 	cold  [coldGaps]coldGap
 	coldN uint8
 
-	train train
-	prev  [2]int64 // first chunks of the two findings before the train
-	slow  slow
+	train  train
+	before before
+	prev   [2]int64 // first chunks of the two findings before the train
+	slow   slow
 }
 
 // coldGap is an early gap at or above the lowest floor that no baseline could judge yet.

@@ -25,6 +25,13 @@ type train struct {
 	openFirst   bool // the open gap is the train's first
 }
 
+// before is what an open silence that began a finding of its own stands in front of: should it prove to be none, or to
+// belong to the train before it, that goes on.
+type before struct {
+	train train
+	prev  [2]int64
+}
+
 func (tr *train) extend(endUS, gapUS, chunk int64) {
 	tr.endUS, tr.last = endUS, chunk
 	tr.sumUS += gapUS
@@ -53,12 +60,13 @@ func (t *Tracker) ordinary(g int64, dst []Event) []Event {
 
 // stalled accounts a gap of g µs that ends with the chunk now coming.
 func (t *Tracker) stalled(g, hidden int64, dst []Event) []Event {
+	dst = t.join(g, dst)
 	tr := &t.train
 	end := t.lastUS + g + hidden
 	op := Update
 	switch {
 	case tr.open:
-		tr.open, tr.openGapUS = false, 0
+		tr.open, tr.openGapUS, t.before = false, 0, before{}
 		tr.extend(end, g, t.n)
 	case t.takes(g):
 		tr.extend(end, g, t.n)
@@ -82,20 +90,42 @@ func (t *Tracker) newTrain() {
 	t.train = train{chunk: t.n, last: t.n, startUS: t.lastUS}
 }
 
+// join puts an open silence that began a finding of its own to the train before it, once it is long enough to belong there.
+func (t *Tracker) join(g int64, dst []Event) []Event {
+	if !t.train.open || !t.train.openFirst {
+		return dst
+	}
+	own := t.train
+	t.train = t.before.train
+	if !t.takes(g) {
+		t.train = own
+		return dst
+	}
+	t.prev, t.before = t.before.prev, before{}
+	t.train.open = true
+	t.train.openFirst = false
+	t.train.openGapUS = own.openGapUS
+	own.open = false
+	return append(dst, Event{Withdraw, t.stallFinding(&own)})
+}
+
 // openStall raises or lengthens the silence that lasts at nowUS.
 func (t *Tracker) openStall(nowUS, g, hidden int64, dst []Event) []Event {
+	joined := len(dst)
+	dst = t.join(g, dst)
 	tr := &t.train
 	op := Update
 	if !tr.open {
 		if t.takes(g) {
 			tr.openFirst = false
 		} else {
+			t.before = before{t.train, t.prev}
 			t.newTrain()
 			tr.openFirst = true
 			op = Raise
 		}
 		tr.open, tr.raised = true, true
-	} else if d := nowUS - tr.startUS; d < tr.toldUS+tr.toldUS/2 && t.grade(tr.openGapUS) == t.grade(g) {
+	} else if d := nowUS - tr.startUS; len(dst) == joined && d < tr.toldUS+tr.toldUS/2 && t.grade(tr.openGapUS) == t.grade(g) {
 		tr.openGapUS = g
 		return dst // not worth an event
 	}
@@ -118,7 +148,7 @@ func (t *Tracker) endSilence(dst []Event) []Event {
 	tr.open = false
 	if tr.openFirst {
 		f := t.stallFinding(tr)
-		*tr = train{}
+		*tr, t.prev, t.before = t.before.train, t.before.prev, before{}
 		return append(dst, Event{Withdraw, f})
 	}
 	tr.openGapUS = 0
@@ -127,11 +157,13 @@ func (t *Tracker) endSilence(dst []Event) []Event {
 
 // closeSilence ends an open silence with the stream.
 func (t *Tracker) closeSilence(atUS int64, cut bool, dst []Event) []Event {
+	hidden := t.hiddenUntil(atUS)
+	dst = t.join(atUS-t.lastUS-hidden, dst)
+	t.before = before{}
 	tr := &t.train
 	if !tr.open {
 		return dst
 	}
-	hidden := t.hiddenUntil(atUS)
 	tr.open, tr.openGapUS = false, 0
 	tr.extend(atUS, atUS-t.lastUS-hidden, t.n)
 	tr.hiddenUS += hidden

@@ -416,3 +416,36 @@ func TestARestartIsNoSilence(t *testing.T) {
 	require.Contains(t, string(found[0].Evidence), `"choice":1`)
 	require.InDelta(t, 2_000_000, found[0].DurationUS, 60_000)
 }
+
+// However a stream is played, in the end its findings are those of the whole record.
+func TestPlayedLiveItEndsAsTheWhole(t *testing.T) {
+	for seed := range uint64(150) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		w := stream("r", 300+rng.Int64N(2000))
+		w.FinishReason = "stop"
+		at := w.Chunks.T[0]
+		for range 100 + rng.IntN(200) {
+			at += 1000 * (15 + rng.Int64N(30))
+			if rng.IntN(70) == 0 {
+				at += 1000 * (200 + rng.Int64N(7000))
+			}
+			w.Chunks.T = append(w.Chunks.T, at)
+		}
+		want := last(newTest(t, consumertest.NewNop(), nil).take(&w, start))
+		s := sender{flush: between(rng, 800*time.Millisecond, 1200*time.Millisecond), observed: seed%3 > 0, beats: seed%3 == 1}
+		p := newTest(t, consumertest.NewNop(), nil)
+		end := us(at) - time.Millisecond // the last chunk comes with the end
+		live, _ := s.play(t, p, w, end)
+		rest := w
+		rest.Chunks.T = w.Chunks.T[len(w.Chunks.T):]
+		for i := range p.shards {
+			for e := p.shards[i].first; e != nil; e = e.next {
+				rest.Seq = e.f.nextSeq
+				rest.Chunks.T = w.Chunks.T[e.f.content:]
+			}
+		}
+		rest.Final = true
+		live = append(live, p.take(&rest, start.Add(end+time.Second))...)
+		require.Equal(t, want, last(live), "seed %d", seed)
+	}
+}
