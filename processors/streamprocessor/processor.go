@@ -130,7 +130,8 @@ func (p *streamProcessor) send(ctx context.Context, found []wire.Finding) {
 	p.unsent, p.buried = nil, nil
 }
 
-// Shutdown stops the timer and saves the state of open streams.
+// Shutdown stops the timer and saves the state of open streams. Where it can't be saved, nobody will know them any more:
+// their findings are closed.
 func (p *streamProcessor) Shutdown(ctx context.Context) error {
 	if p.stop == nil {
 		return nil
@@ -139,6 +140,7 @@ func (p *streamProcessor) Shutdown(ctx context.Context) error {
 	p.done.Wait()
 	p.stop = nil
 	if p.store == nil {
+		p.abandon(func(found []wire.Finding) { p.send(ctx, found) })
 		return nil
 	}
 	return errors.Join(p.save(ctx), p.store.close(ctx))

@@ -335,6 +335,22 @@ func TestAStreamThatIsBuriedIsEnded(t *testing.T) {
 	require.Len(t, sink.AllLogs(), 1, "once")
 }
 
+// A processor that can't save its streams leaves no finding open behind it.
+func TestStoppingWithoutStorageClosesFindings(t *testing.T) {
+	sink := new(consumertest.LogsSink)
+	p := newTest(t, sink, func(c *Config) { c.TickInterval = time.Hour })
+	require.NoError(t, p.Start(t.Context(), host{}))
+	s := stream("r", append([]int64{200}, even(40, 30)...)...)
+	s.ObservedUS = wire.Some(int64(9_000_000))
+	require.True(t, p.take(&s, start)[0].Open)
+	require.NoError(t, p.Shutdown(t.Context()))
+	require.Equal(t, 1, sink.LogRecordCount())
+	f, err := streamlog.Finding(sink.AllLogs()[0].ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0))
+	require.NoError(t, err)
+	require.Equal(t, wire.FindingStall, f.Kind)
+	require.False(t, f.Open)
+}
+
 func TestDeadStreamNamesTheLastChunk(t *testing.T) {
 	p := newTest(t, consumertest.NewNop(), nil)
 	s := stream("r", even(11, 30)...)

@@ -194,6 +194,24 @@ func (p *streamProcessor) tick(now time.Time, tell func([]wire.Finding)) {
 	}
 }
 
+// abandon closes what is open in all streams.
+func (p *streamProcessor) abandon(tell func([]wire.Finding)) {
+	for i := range p.shards {
+		sh := &p.shards[i]
+		sh.mu.Lock()
+		out := sh.orphans
+		sh.orphans = nil
+		for e := sh.first; e != nil; e = e.next {
+			if e.f != nil {
+				e.f.forget()
+				out = append(out, p.settle(e)...)
+			}
+		}
+		sh.mu.Unlock()
+		tell(out)
+	}
+}
+
 func (p *streamProcessor) look(sh *shard, e *entry, now time.Time) []wire.Finding {
 	silent := now.Sub(e.arrived)
 	switch {
