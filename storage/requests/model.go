@@ -76,6 +76,7 @@ type Stream struct {
 	LastUS       *int64    `json:"last_content_us"`
 	EndUS        *int64    `json:"end_us"`
 	ObservedUS   *int64    `json:"observed_us"`
+	LostChunks   *int64    `json:"lost_chunks"` // seen by the emitter and not handed on as they were
 	FinishReason *string   `json:"finish_reason"`
 	StopReason   *string   `json:"stop_reason"`
 	Error        *string   `json:"error"`

@@ -220,7 +220,7 @@ func (m *merged) model() Stream {
 	}
 	return Stream{
 		Tier: string(m.Tier), Emitter: text(m.Emitter), StartedAt: m.StartedAt, StartUnknown: m.StartUnknown, State: m.state,
-		TTFBUS: opt(m.HeadersUS), TTFTUS: m.ttft, TTFAUS: m.ttfa, LastUS: m.sc.last, EndUS: opt(m.EndUS), ObservedUS: opt(m.ObservedUS),
+		TTFBUS: opt(m.HeadersUS), TTFTUS: m.ttft, TTFAUS: m.ttfa, LastUS: m.sc.last, EndUS: opt(m.EndUS), ObservedUS: opt(m.ObservedUS), LostChunks: opt(m.LostChunks),
 		FinishReason: text(m.FinishReason), StopReason: text(m.StopReason), Error: text(m.ErrorType), Status: status(m.Status),
 		NChunks: len(m.line.t), NContent: m.sc.nContent, ContentBytes: m.sc.contentBytes, Tokens: tokens,
 		PromptTokens: opt(m.PromptTokens), OutputTokens: opt(m.OutputTokens), Reasoning: opt(m.ReasoningTokens), CachedTokens: opt(m.CachedTokens),
