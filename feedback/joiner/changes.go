@@ -108,8 +108,9 @@ func (w *worker) spans(ctx context.Context, until int64) ([]span, error) {
 	return out, nil
 }
 
-// take reads the rows of a span and notes their requests.
-func (w *worker) take(ctx context.Context, s span) error {
+// take reads the rows of a span and notes their requests. When it fails its requests stay noted, but what was read of them is
+// dropped, since the next try reads it again.
+func (w *worker) take(ctx context.Context, s span) (err error) {
 	args := []any{
 		clickhouse.Named("from", s.from), clickhouse.Named("until", s.until), clickhouse.Named("shard", s.shard), clickhouse.Named("shards", s.shards),
 	}
@@ -118,11 +119,20 @@ func (w *worker) take(ctx context.Context, s span) error {
 		return err
 	}
 	now := time.Now()
+	var touched []*held
+	defer func() {
+		if err != nil {
+			for _, h := range touched {
+				w.memory.forget(h)
+			}
+		}
+	}()
 	unsure := map[string][]string{} // by tenant
 	tenants := byTenant(rec)
 	for tenant, all := range tenants {
 		for id, r := range requests.ByID(all) {
 			h := w.arrived(name{tenant, id}, *r, s.from)
+			touched = append(touched, h)
 			w.note(h, s.from, running(r), now)
 			if o, ok := w.memory.owners[h.name]; ok {
 				w.note(w.memory.get(name{tenant, o}), s.from, false, now)
@@ -165,10 +175,11 @@ func (w *worker) arrived(n name, rec requests.Records, second int64) *held {
 
 // sinceFilter reports whether a request began after the filter did, so that the filter knows all of its names.
 func (w *worker) sinceFilter(h *held) bool {
-	return h.first != noInstant && h.first/1_000_000 >= w.filter.since+skew || w.filter.since == 0
+	first := h.first / 1_000_000
+	return w.filter.since == 0 || h.first != noInstant && first >= w.filter.since+skew && first <= w.now+skew
 }
 
-// skew is how far a source's clock may be behind the database's for its requests to be known as new, s.
+// skew is how far a source's clock may be off the database's for its requests to be known as new, s.
 const skew = 600
 
 // running reports whether records only tell of streams that go on.

@@ -87,6 +87,7 @@ func (e *Extension) run(ctx context.Context, w *worker, host component.Host) {
 	var told time.Time
 	good := time.Now() // when the last look ended well
 	unwell := false
+	w.warn = func(text string) { e.log.Warn(text) }
 	w.tell = func(lag time.Duration) {
 		e.tel.behind(lag)
 		if lag > farBehind != unwell {
@@ -148,6 +149,11 @@ type worker struct {
 	lag     time.Duration // of what is written behind what arrived, but for what is held on purpose
 	tell    func(lag time.Duration)
 	blind   bool // other users' inserts can't be seen
+	servers int  // that the DSN names
+	warn    func(text string)
+
+	eventsFrom int64     // stalls stamped before have been looked at for events
+	lookedAt   time.Time // start of the look before
 
 	memory *memory
 	filter *filter
@@ -165,11 +171,16 @@ func open(cfg *Config, tel *telemetry) (*worker, error) {
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
+	opts, err := cfg.ClickHouse.Options()
+	if err != nil {
+		return nil, errors.Join(err, ins.Close(), conn.Close())
+	}
 	limits := requests.NewDefaultReadLimits()
 	limits.Rows = 100_000
 	return &worker{
 		cfg: cfg, cross: crosstier.NewDefaultConfig(), tel: tel, conn: conn, insert: ins,
 		store: requests.New(conn, limits), found: findings.NewReader(conn), memory: newMemory(cfg.MemoryBytes), tell: func(time.Duration) {},
+		servers: len(opts.Addr), warn: func(string) {},
 	}, nil
 }
 
@@ -185,33 +196,45 @@ func (w *worker) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.now = m.us / 1_000_000
+	prev, ago := w.now, start.Sub(w.lookedAt)
+	w.now, w.lookedAt = m.us/1_000_000, start
 	if w.began == 0 {
 		if w.from, err = w.loadProgress(ctx); err != nil {
 			return err
 		}
-		w.began, w.saved, w.textureFrom = w.now, w.from, w.from
+		w.began, w.saved, w.textureFrom, w.eventsFrom = w.now, w.from, w.from, w.from
+		w.follow(m, 0, 0)
 		w.filter = newFilter(w.from)
 	}
-	from := w.from
-	if from < m.safe {
+	w.follow(m, prev, ago)
+	if w.from < m.safe {
 		spans, err := w.spans(ctx, m.safe)
 		if err != nil {
 			return err
 		}
 		for _, s := range spans {
+			if len(w.memory.pending) > w.cfg.MaxRequests { // left over, since they could not be written: no more until they are
+				if err := w.joinDue(ctx, m, start); err != nil {
+					return err
+				}
+			}
 			if err := w.take(ctx, s); err != nil {
 				return err
 			}
-			if s.shard+1 == s.shards {
+			whole := s.shard+1 == s.shards
+			if whole {
 				w.from = s.until
 			}
 			if err := w.joinDue(ctx, m, start); err != nil {
 				return err
 			}
-		}
-		if err := w.events(ctx, from); err != nil {
-			return err
+			if !whole {
+				continue
+			}
+			if err := w.events(ctx, w.eventsFrom); err != nil {
+				return err
+			}
+			w.eventsFrom = w.from
 		}
 		if err := w.textures(ctx); err != nil {
 			return err
@@ -237,7 +260,7 @@ func (w *worker) joinDue(ctx context.Context, m moment, start time.Time) error {
 		w.tel.joinedSome(len(b))
 		w.memory.trim()
 	}
-	w.lag = max(time.Duration(m.safe-w.from)*time.Second+time.Since(start), w.overdue(time.Now()))
+	w.lag = max(time.Duration(m.due-w.from)*time.Second+time.Since(start), w.overdue(time.Now()))
 	w.tell(w.lag)
 	if time.Now().Before(w.saveDue) {
 		return nil

@@ -69,6 +69,17 @@ func (m *memory) set(h *held, rec requests.Records) {
 	m.add(h, rec)
 }
 
+// forget drops the records of h; when it is joined they are read.
+func (m *memory) forget(h *held) {
+	for _, a := range h.rec.Answers() {
+		if n := (name{h.tenant, a}); m.owners[n] == h.id {
+			delete(m.owners, n)
+		}
+	}
+	m.grow(h, 512-h.bytes)
+	h.rec, h.whole = requests.Records{}, false
+}
+
 // add appends records.
 func (m *memory) add(h *held, rec requests.Records) {
 	size := 0

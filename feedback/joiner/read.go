@@ -70,9 +70,9 @@ func (w *worker) load(ctx context.Context, tenant string, which []*held) error {
 		since := part[0].first
 		for i, h := range part {
 			ids[i], since = h.id, min(since, h.first)
-		}
-		if since == noInstant {
-			since = 0 // nothing is known of any of them
+			if h.first == noInstant {
+				since = 0 // nothing is known of it, so it may be as old as can be
+			}
 		}
 		rec, err := w.read(ctx, "by id", byIDSQL, clickhouse.Named("tenant", tenant), clickhouse.Named("ids", ids), clickhouse.Named("since", max(0, since-slack)))
 		if err != nil {
