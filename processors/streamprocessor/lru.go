@@ -13,7 +13,7 @@ type shard struct {
 	streams map[key]*entry
 	first   *entry // the one whose last record came last
 	last    *entry
-	orphans []wire.Finding // last states of findings of streams that were given up
+	orphans []wire.Finding // findings of streams that were given up, and of records that were refused
 	told    wholes
 	unsaved bool     // something changed since the last snapshot
 	whole   follower // room for following one whole stream

@@ -119,9 +119,12 @@ func (p *streamProcessor) send(ctx context.Context, found []wire.Finding) {
 		if err := p.next.ConsumeLogs(ctx, ld); err != nil {
 			if over := len(p.unsent) - maxUnsent; over > 0 {
 				p.unsent = slices.Delete(p.unsent, 0, over)
-				p.tel.dropped(over)
+				p.tel.dropped("finding", over)
 			}
-			p.buried = p.buried[:min(len(p.buried), maxUnsent)]
+			if over := len(p.buried) - maxUnsent; over > 0 {
+				p.buried = p.buried[:maxUnsent]
+				p.tel.dropped("ending", over)
+			}
 			return
 		}
 		p.tel.found(some)
@@ -130,8 +133,8 @@ func (p *streamProcessor) send(ctx context.Context, found []wire.Finding) {
 	p.unsent, p.buried = nil, nil
 }
 
-// Shutdown stops the timer and saves the state of open streams. Where it can't be saved, nobody will know them any more:
-// their findings are closed.
+// Shutdown stops the timer, sends what still waits, which the state holds for told, and saves the state of open streams.
+// Where it can't be saved, nobody will know them any more: their findings are closed.
 func (p *streamProcessor) Shutdown(ctx context.Context) error {
 	if p.stop == nil {
 		return nil
@@ -139,11 +142,17 @@ func (p *streamProcessor) Shutdown(ctx context.Context) error {
 	p.stop()
 	p.done.Wait()
 	p.stop = nil
+	tell := func(found []wire.Finding) { p.send(ctx, found) }
 	if p.store == nil {
-		p.abandon(func(found []wire.Finding) { p.send(ctx, found) })
+		p.abandon(tell)
 		return nil
 	}
-	return errors.Join(p.save(ctx), p.store.close(ctx))
+	p.tellOrphans(tell)
+	err := p.save(ctx)
+	if err != nil {
+		p.abandon(tell)
+	}
+	return errors.Join(err, p.store.close(ctx))
 }
 
 // ConsumeLogs reads the streams among the records, takes their text out and adds what was found.
@@ -163,6 +172,7 @@ func (p *streamProcessor) ConsumeLogs(ctx context.Context, ld plog.Logs) error {
 		appendFindings(ld, found)
 	}
 	if err := p.next.ConsumeLogs(ctx, ld); err != nil {
+		p.refused(found)
 		return err
 	}
 	p.tel.found(found)

@@ -196,7 +196,10 @@ func (p *streamProcessor) restore(ctx context.Context) error {
 				errs = append(errs, err)
 				continue
 			}
-			p.shards[e.key.hash()%shardCount].add(e)
+			sh := &p.shards[e.key.hash()%shardCount]
+			if gone := sh.add(e); gone != nil {
+				p.giveUp(sh, gone)
+			}
 		}
 	}
 	return errors.Join(errs...)

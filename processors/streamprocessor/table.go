@@ -112,6 +112,9 @@ func (p *streamProcessor) take(s *wire.Stream, now time.Time) []wire.Finding {
 		}
 		p.skip(e)
 	default:
+		if whole {
+			e.waiting = nil // it says again what they say
+		}
 		e.f.take(s)
 		p.catchUp(e)
 	}
@@ -140,9 +143,40 @@ func (p *streamProcessor) giveUp(sh *shard, e *entry) {
 	}
 }
 
+// refused keeps findings for the next tick whose records the next stage did not take: sent again, the records are
+// duplicates, and find nothing.
+func (p *streamProcessor) refused(found []wire.Finding) {
+	for _, w := range found {
+		k := key{tenant: w.Tenant, requestID: w.RequestID, emitter: w.Emitter}.own()
+		w.Tenant, w.RequestID, w.Emitter = k.tenant, k.requestID, k.emitter
+		sh := &p.shards[k.hash()%shardCount]
+		sh.mu.Lock()
+		full := len(sh.orphans) >= maxUnsent/shardCount
+		if !full {
+			sh.orphans = append(sh.orphans, w)
+		}
+		sh.mu.Unlock()
+		if full {
+			p.tel.dropped("finding", 1)
+		}
+	}
+}
+
+// tellOrphans tells the findings that no stream in the table will tell.
+func (p *streamProcessor) tellOrphans(tell func([]wire.Finding)) {
+	for i := range p.shards {
+		sh := &p.shards[i]
+		sh.mu.Lock()
+		out := sh.orphans
+		sh.orphans = nil
+		sh.mu.Unlock()
+		tell(out)
+	}
+}
+
 // catchUp takes the segments that waited for the one just taken.
 func (p *streamProcessor) catchUp(e *entry) {
-	for len(e.waiting) > 0 {
+	for len(e.waiting) > 0 && !e.f.finished {
 		s, ok := e.waiting[e.f.nextSeq]
 		if !ok {
 			return

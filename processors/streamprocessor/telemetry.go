@@ -26,7 +26,7 @@ func newTelemetry(set component.TelemetrySettings) (*telemetry, error) {
 	t.records, e2 = m.Int64Counter("fermata_streams_skipped", metric.WithUnit("{record}"),
 		metric.WithDescription("Stream records that detection did not read, by reason: duplicate, missing (a segment in front), unreadable"))
 	t.lost, e3 = m.Int64Counter("fermata_streams_evicted", metric.WithUnit("{stream}"),
-		metric.WithDescription("Open streams given up because there were too many, and findings dropped because the next stage refused them"))
+		metric.WithDescription("Open streams given up because there were too many, and findings and endings of streams dropped because the next stage refused them"))
 	return t, errors.Join(e1, e2, e3)
 }
 
@@ -48,6 +48,6 @@ func (t *telemetry) evicted() {
 	t.lost.Add(context.Background(), 1, metric.WithAttributes(attribute.String("what", "stream")))
 }
 
-func (t *telemetry) dropped(n int) {
-	t.lost.Add(context.Background(), int64(n), metric.WithAttributes(attribute.String("what", "finding")))
+func (t *telemetry) dropped(what string, n int) {
+	t.lost.Add(context.Background(), int64(n), metric.WithAttributes(attribute.String("what", what)))
 }
