@@ -335,6 +335,8 @@ func TestDuplicates(t *testing.T) {
 	post("/v1/rum", `{"session_id":"t","request_id":"a" }`, 200, 1, 1)  // not the same
 	post("/v1/rum", `{"session_id":"t","request_id":"a b"}`, 400, 0, 0) // refused
 	post("/v1/rum", `{"session_id":"t","request_id":"a b"}`, 400, 0, 0) // each time
+	post("/v1/rum", `{"session_id":"t","seq":7,"response_id":"chatcmpl-1"}`, 200, 1, 1) // told apart by the answer's id
+	post("/v1/rum", `{"session_id":"t","seq":7,"response_id":"chatcmpl-2"}`, 200, 1, 1) //
 	const faro = `{"meta":{"session":{"id":"f"}},"events":[{"name":"fermata.stream","attributes":{"request_id":"x"}}]}`
 	post("/collect", faro, 202, 1, 1, "Idempotency-Key", "k1")
 	post("/collect", faro+" ", 202, 1, 0, "Idempotency-Key", "k1")

@@ -48,7 +48,7 @@ func (d *delivery) key(c *wire.Client) (key uint64, ok bool) {
 		return 0, false
 	}
 	b := d.room[:0]
-	for _, s := range [...]string{c.Tenant, c.SessionID, c.RequestID, d.once} {
+	for _, s := range [...]string{c.Tenant, c.SessionID, c.RequestID, c.ResponseID, d.once} {
 		b = binary.AppendUvarint(b, uint64(len(s)))
 		b = append(b, s...)
 	}

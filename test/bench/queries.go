@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
 	"github.com/fermata-io/fermata/internal/wire"
 	"github.com/fermata-io/fermata/storage/clickhouseexporter/ingestbench"
 	"github.com/fermata-io/fermata/storage/rollups"
@@ -17,6 +19,9 @@ import (
 const longGapUS = 1_000_000
 
 const longGapsSQL = `SELECT request_id, max(max_gap_us) FROM streams WHERE max_gap_us > 1000000 GROUP BY request_id`
+
+// stallsSQL asks the same of what detection wrote: each such gap of the workload is a stall.
+const stallsSQL = `SELECT request_id, max(duration_us) FROM findings WHERE kind = 'stall' AND duration_us > 1000000 GROUP BY request_id`
 
 // rollupTimes is how many times the ingest part's chunks the rollups are asked about.
 const rollupTimes = 10
@@ -71,22 +76,11 @@ func (b *bench) queries(ctx context.Context) (err error) {
 	}
 	chunks := float64(b.opt.streams*ingestbench.ChunksPerStream) / 1e6
 	b.print("\n### Questions\n\n| question | chunks | p50 | p99 | wanted |\n|---|---|---|---|---|\n")
-	if err := b.ask(fmt.Sprintf("streams with a gap > 1 s (%d of them)", stalled), chunks, "≤ 6 ms", func() error {
-		rows, err := db.conn.Query(ctx, longGapsSQL)
-		if err != nil {
+	for _, q := range []struct{ from, sql string }{{"streams", longGapsSQL}, {"findings", stallsSQL}} {
+		title := fmt.Sprintf("streams with a gap > 1 s (%d of them), from `%s`", stalled, q.from)
+		if err := b.ask(title, chunks, "≤ 6 ms", func() error { return count(ctx, db.conn, q.sql, stalled) }); err != nil {
 			return err
 		}
-		defer func() { _ = rows.Close() }() // its error is that of Err
-		n := 0
-		for rows.Next() {
-			n++
-		}
-		if rows.Err() == nil && n != stalled {
-			return fmt.Errorf("%d streams have a long gap; want %d", n, stalled)
-		}
-		return rows.Err()
-	}); err != nil {
-		return err
 	}
 
 	for i := 1; i < rollupTimes; i++ {
@@ -119,6 +113,23 @@ func (b *bench) queries(ctx context.Context) (err error) {
 		}
 		return nil
 	})
+}
+
+// count runs a query that must have as many rows.
+func count(ctx context.Context, conn driver.Conn, sql string, want int) error {
+	rows, err := conn.Query(ctx, sql)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }() // its error is that of Err
+	n := 0
+	for rows.Next() {
+		n++
+	}
+	if rows.Err() == nil && n != want {
+		return fmt.Errorf("%d streams have a long gap; want %d", n, want)
+	}
+	return rows.Err()
 }
 
 func longest(s *wire.Stream) int64 {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -246,9 +247,15 @@ func (c *scoring) print(out io.Writer, s *simulate.Score) error {
 	return nil
 }
 
-// judge fails when a kind is worse than asked for.
+// judge fails when a kind is worse than asked for, or was asked for by name and is not there to be found.
 func (c *scoring) judge(s *simulate.Score) error {
 	var errs []error
+	for _, want := range c.kinds {
+		there := slices.ContainsFunc(s.Kinds, func(k simulate.Count) bool { return string(k.Kind) == want && k.Truths > 0 })
+		if c.minRecall > 0 && !there {
+			errs = append(errs, fmt.Errorf("%s: the traffic has none, so that --min-recall %g can't be judged", want, c.minRecall))
+		}
+	}
 	for _, k := range s.Kinds {
 		if k.Precision < c.minPrecision {
 			errs = append(errs, fmt.Errorf("%s: precision is %.4f, less than --min-precision %g", k.Kind, k.Precision, c.minPrecision))

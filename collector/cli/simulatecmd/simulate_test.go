@@ -127,6 +127,9 @@ func TestScore(t *testing.T) {
 	require.ErrorContains(t, err, "--min-recall 1")
 	require.Equal(t, cli.CodeFailed, cli.ExitCode(err))
 	require.Contains(t, out, "missed: ")
+
+	_, _, err = run(append(args, "--kinds", "retraction", "--api", url)...)
+	require.ErrorContains(t, err, "retraction: the traffic has none")
 }
 
 func TestWrongUse(t *testing.T) {
