@@ -321,20 +321,20 @@ func TestDuplicates(t *testing.T) {
 	post("/v1/rum", beacon("s", 1, ""), 200, 2, 2) // what was not taken is no duplicate
 	post("/v1/rum", beacon("s", 1, ""), 200, 2, 0)
 	require.EqualValues(t, 2, s.counted("fermata_rum_duplicates", ""))
-	post("/v1/rum", beacon("s", 1, " "), 200, 2, 0)                     // the same beacon, other bytes
-	post("/v1/rum", beacon("s", 1, `,{"request_id":"c"}`), 200, 3, 1)   // a forged one hides nothing
-	post("/v1/rum", beacon("s", 2, ""), 200, 2, 2)                      // the next beacon
-	post("/v1/rum", beacon("other", 1, ""), 200, 2, 2)                  // another page
-	post("/v1/rum", beacon("s", 0, ""), 200, 2, 2)                      // the first beacon of a session
-	post("/v1/rum", beacon("s", 0, ""), 200, 2, 0)                      // sent again
-	post("/v1/rum", beacon("s", 0, " "), 200, 2, 2)                     // 0 may mean that nobody counts
-	post("/v1/rum", `{"request_id":"a","submit_at":5}`, 200, 1, 1)      // no session: nothing to tell it by
-	post("/v1/rum", `{"request_id":"a","submit_at":5}`, 200, 1, 1)      //
-	post("/v1/rum", `{"session_id":"t","request_id":"a"}`, 200, 1, 1)   //
-	post("/v1/rum", `{"session_id":"t","request_id":"a"}`, 200, 1, 0)   // the same
-	post("/v1/rum", `{"session_id":"t","request_id":"a" }`, 200, 1, 1)  // not the same
-	post("/v1/rum", `{"session_id":"t","request_id":"a b"}`, 400, 0, 0) // refused
-	post("/v1/rum", `{"session_id":"t","request_id":"a b"}`, 400, 0, 0) // each time
+	post("/v1/rum", beacon("s", 1, " "), 200, 2, 0)                                     // the same beacon, other bytes
+	post("/v1/rum", beacon("s", 1, `,{"request_id":"c"}`), 200, 3, 1)                   // a forged one hides nothing
+	post("/v1/rum", beacon("s", 2, ""), 200, 2, 2)                                      // the next beacon
+	post("/v1/rum", beacon("other", 1, ""), 200, 2, 2)                                  // another page
+	post("/v1/rum", beacon("s", 0, ""), 200, 2, 2)                                      // the first beacon of a session
+	post("/v1/rum", beacon("s", 0, ""), 200, 2, 0)                                      // sent again
+	post("/v1/rum", beacon("s", 0, " "), 200, 2, 2)                                     // 0 may mean that nobody counts
+	post("/v1/rum", `{"request_id":"a","submit_at":5}`, 200, 1, 1)                      // no session: nothing to tell it by
+	post("/v1/rum", `{"request_id":"a","submit_at":5}`, 200, 1, 1)                      //
+	post("/v1/rum", `{"session_id":"t","request_id":"a"}`, 200, 1, 1)                   //
+	post("/v1/rum", `{"session_id":"t","request_id":"a"}`, 200, 1, 0)                   // the same
+	post("/v1/rum", `{"session_id":"t","request_id":"a" }`, 200, 1, 1)                  // not the same
+	post("/v1/rum", `{"session_id":"t","request_id":"a b"}`, 400, 0, 0)                 // refused
+	post("/v1/rum", `{"session_id":"t","request_id":"a b"}`, 400, 0, 0)                 // each time
 	post("/v1/rum", `{"session_id":"t","seq":7,"response_id":"chatcmpl-1"}`, 200, 1, 1) // told apart by the answer's id
 	post("/v1/rum", `{"session_id":"t","seq":7,"response_id":"chatcmpl-2"}`, 200, 1, 1) //
 	const faro = `{"meta":{"session":{"id":"f"}},"events":[{"name":"fermata.stream","attributes":{"request_id":"x"}}]}`

@@ -251,7 +251,7 @@ func (c *scoring) print(out io.Writer, s *simulate.Score) error {
 func (c *scoring) judge(s *simulate.Score) error {
 	var errs []error
 	for _, want := range c.kinds {
-		there := slices.ContainsFunc(s.Kinds, func(k simulate.Count) bool { return string(k.Kind) == want && k.Truths > 0 })
+		there := slices.ContainsFunc(s.Kinds, func(k simulate.Count) bool { return k.Kind == want && k.Truths > 0 })
 		if c.minRecall > 0 && !there {
 			errs = append(errs, fmt.Errorf("%s: the traffic has none, so that --min-recall %g can't be judged", want, c.minRecall))
 		}
