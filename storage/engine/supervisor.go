@@ -199,11 +199,11 @@ func (e *Engine) runChildOnce(ctx context.Context, ready func()) (time.Duration,
 		switch {
 		case err == nil:
 			lastOK = time.Now()
+			e.setHealthy(true) // before anyone is told that it is ready
 			if !wasReady {
 				wasReady = true
 				ready()
 			}
-			e.setHealthy(true)
 			pause = e.cfg.ProbeInterval
 		case !wasReady:
 			pause = min(pause*3/2, 200*time.Millisecond)
