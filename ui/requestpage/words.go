@@ -85,6 +85,9 @@ func figures(prefix string, fields map[string]any) []figure {
 			out = append(out, figures(prefix+name+" ", v)...)
 			continue
 		case []any:
+			if len(v) == 0 {
+				continue
+			}
 			if list, ok := parts(v); ok {
 				out = append(out, list...)
 				continue

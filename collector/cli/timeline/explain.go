@@ -24,7 +24,7 @@ func finding(p *painter, raw json.RawMessage) []string {
 		return nil
 	}
 	kind := clean(f.Kind)
-	if f.Grade != "" {
+	if f.Grade != "" && f.Grade != f.Kind {
 		kind += " (" + clean(f.Grade) + ")"
 	}
 	parts := []string{kind}
