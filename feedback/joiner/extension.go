@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -12,6 +11,7 @@ import (
 	"go.opentelemetry.io/collector/component/componentstatus"
 	"go.uber.org/zap"
 
+	"github.com/fermata-io/fermata/feedback/background"
 	"github.com/fermata-io/fermata/processors/crosstier"
 	"github.com/fermata-io/fermata/storage/clickhouse"
 	"github.com/fermata-io/fermata/storage/findings"
@@ -24,9 +24,7 @@ type Extension struct {
 	log *zap.Logger
 	tel *telemetry
 
-	mu   sync.Mutex
-	stop context.CancelFunc
-	done chan struct{}
+	work background.Worker
 }
 
 func newExtension(set component.TelemetrySettings, cfg *Config) (*Extension, error) {
@@ -39,52 +37,30 @@ func newExtension(set component.TelemetrySettings, cfg *Config) (*Extension, err
 
 // Start opens the database's pools and begins to look for new records. ClickHouse may still be away.
 func (e *Extension) Start(ctx context.Context, host component.Host) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	w, err := open(e.cfg, e.tel)
-	if err != nil {
-		return err
-	}
-	run, stop := context.WithCancel(context.WithoutCancel(ctx))
-	e.stop, e.done = stop, make(chan struct{})
-	go func() {
-		defer close(e.done)
-		e.run(run, w, host)
-		if err := w.close(); err != nil {
-			e.log.Warn("connections could not be closed", zap.Error(err))
+	return e.work.Start(ctx, func() (func(context.Context), error) {
+		w, err := open(e.cfg, e.tel)
+		if err != nil {
+			return nil, err
 		}
-	}()
-	return nil
+		return func(ctx context.Context) {
+			e.run(ctx, w, host)
+			if err := w.close(); err != nil {
+				e.log.Warn("connections could not be closed", zap.Error(err))
+			}
+		}, nil
+	})
 }
 
 // Shutdown ends the work; what is not joined yet is found again at the next start.
-func (e *Extension) Shutdown(ctx context.Context) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.stop == nil {
-		return nil
-	}
-	e.stop()
-	e.stop = nil
-	select {
-	case <-e.done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
+func (e *Extension) Shutdown(ctx context.Context) error { return e.work.Stop(ctx) }
 
-const (
-	// complainEvery bounds how often the same trouble is told.
-	complainEvery = time.Minute
-	// farBehind is from which lag on the component is not well.
-	farBehind = 30 * time.Second
-)
+// farBehind is from which lag on the component is not well.
+const farBehind = 30 * time.Second
 
 func (e *Extension) run(ctx context.Context, w *worker, host component.Host) {
 	tick := time.NewTicker(e.cfg.Interval)
 	defer tick.Stop()
-	var told time.Time
+	var trouble background.Complaint
 	good := time.Now() // when the last look ended well
 	unwell := false
 	w.warn = func(text string) { e.log.Warn(text) }
@@ -105,10 +81,7 @@ func (e *Extension) run(ctx context.Context, w *worker, host component.Host) {
 		} else {
 			e.tel.failed()
 			w.tell(w.lag + time.Since(good))
-			if time.Since(told) > complainEvery {
-				told = time.Now()
-				e.log.Warn("requests could not be joined; they are tried again", zap.Error(err))
-			}
+			trouble.Tell(e.log, "requests could not be joined; they are tried again", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -69,13 +69,18 @@ func (m *memory) set(h *held, rec requests.Records) {
 	m.add(h, rec)
 }
 
-// forget drops the records of h; when it is joined they are read.
-func (m *memory) forget(h *held) {
+// disown forgets that the ids of h's answers are its own.
+func (m *memory) disown(h *held) {
 	for _, a := range h.rec.Answers() {
 		if n := (name{h.tenant, a}); m.owners[n] == h.id {
 			delete(m.owners, n)
 		}
 	}
+}
+
+// forget drops the records of h; when it is joined they are read.
+func (m *memory) forget(h *held) {
+	m.disown(h)
 	m.grow(h, 512-h.bytes)
 	h.rec, h.whole = requests.Records{}, false
 }
@@ -127,11 +132,7 @@ func (m *memory) trim() {
 func (m *memory) drop(h *held) {
 	m.order.Remove(h.place)
 	delete(m.all, h.name)
-	for _, a := range h.rec.Answers() {
-		if n := (name{h.tenant, a}); m.owners[n] == h.id {
-			delete(m.owners, n)
-		}
-	}
+	m.disown(h)
 	m.bytes -= h.bytes
 	m.dropped++
 }

@@ -3,13 +3,13 @@ package rollup
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/otel/metric"
 	"go.uber.org/zap"
 
+	"github.com/fermata-io/fermata/feedback/background"
 	"github.com/fermata-io/fermata/storage/clickhouse"
 	"github.com/fermata-io/fermata/storage/rollups"
 )
@@ -22,9 +22,7 @@ type Extension struct {
 	failures metric.Int64Counter
 	took     metric.Float64Histogram
 
-	mu   sync.Mutex
-	stop context.CancelFunc
-	done chan struct{}
+	work background.Worker
 }
 
 func newExtension(set component.TelemetrySettings, cfg *Config) (*Extension, error) {
@@ -39,48 +37,29 @@ func newExtension(set component.TelemetrySettings, cfg *Config) (*Extension, err
 
 // Start begins to look for minutes to compute. ClickHouse may still be away.
 func (e *Extension) Start(ctx context.Context, _ component.Host) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	conn, err := clickhouse.Open(e.cfg.ClickHouse)
-	if err != nil {
-		return err
-	}
-	run, stop := context.WithCancel(context.WithoutCancel(ctx))
-	e.stop, e.done = stop, make(chan struct{})
-	go func() {
-		defer close(e.done)
-		e.run(run, rollups.New(conn))
-		if err := conn.Close(); err != nil {
-			e.log.Warn("connections could not be closed", zap.Error(err))
+	return e.work.Start(ctx, func() (func(context.Context), error) {
+		conn, err := clickhouse.Open(e.cfg.ClickHouse)
+		if err != nil {
+			return nil, err
 		}
-	}()
-	return nil
+		return func(ctx context.Context) {
+			e.run(ctx, rollups.New(conn))
+			if err := conn.Close(); err != nil {
+				e.log.Warn("connections could not be closed", zap.Error(err))
+			}
+		}, nil
+	})
 }
 
 // Shutdown ends the work; what is not computed yet is found again at the next start.
-func (e *Extension) Shutdown(ctx context.Context) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.stop == nil {
-		return nil
-	}
-	e.stop()
-	e.stop = nil
-	select {
-	case <-e.done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
+func (e *Extension) Shutdown(ctx context.Context) error { return e.work.Stop(ctx) }
 
-const (
-	complainEvery = time.Minute // bounds how often the same trouble is told
-	share         = 20          // computing takes at most one part of so many of the time
-)
+// share bounds computing to one part of so many of the time.
+const share = 20
 
 func (e *Extension) run(ctx context.Context, store *rollups.Store) {
-	var since, told time.Time // since on the database's clock
+	var since time.Time // on the database's clock
+	var trouble background.Complaint
 	for {
 		began := time.Now()
 		err := e.look(ctx, store, &since)
@@ -91,10 +70,7 @@ func (e *Extension) run(ctx context.Context, store *rollups.Store) {
 		e.took.Record(ctx, took.Seconds())
 		if err != nil {
 			e.failures.Add(ctx, 1)
-			if time.Since(told) > complainEvery {
-				told = time.Now()
-				e.log.Warn("rollups could not be computed; they are tried again", zap.Error(err))
-			}
+			trouble.Tell(e.log, "rollups could not be computed; they are tried again", err)
 		}
 		pause := time.NewTimer(max(e.cfg.Interval, (share-1)*took))
 		select {
