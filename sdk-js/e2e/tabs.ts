@@ -12,6 +12,8 @@ import { executable, flags } from './browser';
 export class Tabs {
   private _id = 0;
   private readonly _waiting = new Map<number, [(r: Record<string, unknown>) => void, (e: Error) => void]>();
+  /** Events waited for: session and method. */
+  private readonly _events = new Map<string, () => void>();
 
   private constructor(
     private readonly _process: ChildProcess,
@@ -19,7 +21,14 @@ export class Tabs {
     private readonly _dir: string,
   ) {
     _ws.on('message', (data) => {
-      const m = JSON.parse(String(data)) as { id?: number; result: Record<string, unknown>; error?: { message: string } };
+      const m = JSON.parse(String(data)) as {
+        id?: number;
+        result: Record<string, unknown>;
+        error?: { message: string };
+        method?: string;
+        sessionId?: string;
+      };
+      if (m.method) this._events.get(`${m.sessionId} ${m.method}`)?.();
       const w = m.id === undefined ? undefined : this._waiting.get(m.id);
       if (!w) return;
       this._waiting.delete(m.id as number);
@@ -54,8 +63,14 @@ export class Tabs {
   }
 
   async open(url: string): Promise<Tab> {
-    const { targetId } = await this.send('Target.createTarget', { url });
+    const { targetId } = await this.send('Target.createTarget', { url: 'about:blank' });
     const { sessionId } = await this.send('Target.attachToTarget', { targetId, flatten: true });
+    await this.send('Page.enable', {}, String(sessionId));
+    // An expression that meets the change from one document to the next fails: none is asked before the page is loaded.
+    const loaded = new Promise<void>((r) => this._events.set(`${sessionId} Page.loadEventFired`, r));
+    const { errorText } = await this.send('Page.navigate', { url }, String(sessionId));
+    if (errorText) throw new Error(`${url}: ${errorText}`);
+    await loaded;
     return new Tab(this, String(targetId), String(sessionId));
   }
 
