@@ -84,9 +84,14 @@ func (p *proxy) tap(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	pass := &passage{upstream: name, received: time.Now(), sent: time.Now()}
+	// An answer that is held back may be over here long before its reader gives up.
+	gone := make(chan time.Time, 1)
+	stays := context.AfterFunc(r.Context(), func() { gone <- time.Now() })
 	// A client that goes away makes the proxy panic with http.ErrAbortHandler.
 	defer func() {
-		pass.cancelled = r.Context().Err() != nil
+		if !stays() {
+			pass.cancelled = <-gone
+		}
 		p.tell(ctx, pass)
 	}()
 	p.pass(w, r.WithContext(context.WithValue(ctx, passageKey{}, pass)), p.opt.Tap(), prefix+rest, "")

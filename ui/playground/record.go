@@ -20,7 +20,7 @@ type passage struct {
 	upstream         string
 	received, sent   time.Time
 	firstByte, ended time.Time
-	cancelled        bool
+	cancelled        time.Time // when the page gave up
 	status           int
 	requestID        string
 }
@@ -72,10 +72,10 @@ func (p *passage) record() []byte {
 			"attempt": 1, "deployment": p.upstream, "start": us(p.sent), "end": us(p.ended), "status": p.status, "served": true,
 		}},
 	}
-	if p.cancelled {
-		v["cancelled_at"] = us(p.ended)
-	} else {
+	if p.cancelled.IsZero() {
 		v["last_byte_at"] = us(p.ended)
+	} else {
+		v["cancelled_at"] = us(p.cancelled)
 	}
 	b, err := json.Marshal(v)
 	if err != nil {
