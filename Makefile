@@ -19,9 +19,13 @@ GOVULNCHECK_VERSION := v1.9.0
 help: ## show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
+.PHONY: force
+force:
+
 build: engine bin/fermata ## build bin/fermata and fetch the engine it runs
 
-bin/fermata: $(shell git ls-files -co --exclude-standard '*.go' '*.sql' '*.yaml' 'go.mod' 'go.sum' 2>/dev/null)
+# Go knows best what it is made of: sources, queries, pages.
+bin/fermata: force
 	$(GO) build -ldflags '$(LDFLAGS)' -o $@ ./collector/cmd/fermata
 
 engine: $(ENGINE) ## fetch the ClickHouse library (560 MB, once)
