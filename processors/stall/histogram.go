@@ -55,18 +55,16 @@ func (h *histogram) add(q int32, memory int) {
 		h.halve()
 	}
 	h.count[b]++
-	if b < h.med {
-		h.below++
-	}
+	h.below += negative(int32(b) - int32(h.med))
 	h.n++
 	h.settle()
-	if q > h.fine {
-		h.fine += fineStep
-	} else if q < h.fine {
-		h.fine -= fineStep
-	}
+	// A value falls above or below the median by chance, which no processor foresees: no branches.
+	h.fine += fineStep * (int32(negative(h.fine-q)) - int32(negative(q-h.fine)))
 	h.fine = min(max(h.fine, int32(h.med)*bucketQ), int32(h.med+1)*bucketQ-1)
 }
+
+// negative is 1 for a negative number, else 0.
+func negative(v int32) uint32 { return uint32(v) >> 31 } //nolint:gosec // the sign bit
 
 // settle moves the median's bucket until it holds the value of rank (n−1)/2.
 func (h *histogram) settle() {

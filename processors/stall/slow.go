@@ -44,15 +44,22 @@ func (s *slow) paceUS() int64 { return s.sumUS / max(1, s.tokens) }
 
 func clip(v, lo, hi int32) int32 { return min(max(v, lo), hi) }
 
+// rests reports whether no sum runs and a gap of pace q begins none, as most gaps.
+func (s *slow) rests(t *Tracker, q int32) bool {
+	if s.sum != 0 || s.fast != 0 || s.active {
+		return false
+	}
+	s.baseQ = t.pace.medianQ()
+	y := q - s.baseQ
+	return y <= t.slowK && (s.sped || -y <= t.slowK)
+}
+
 // add takes the gap of g µs and pace q that ends now at atUS.
 func (s *slow) add(t *Tracker, g int64, q int32, tokens, atUS int64, stalled bool, dst []Event) []Event {
-	if int(t.pace.n) < t.cfg.SlowMinGaps {
-		return dst
-	}
 	if s.sum == 0 && s.fast == 0 {
 		s.baseQ = t.pace.medianQ()
 	}
-	k := log2q(int64(t.cfg.SlowFactor*256))/2 - 4<<8 // ½·log2(SlowFactor)
+	k := t.slowK
 	y := q - s.baseQ
 	if s.active {
 		return s.follow(t, g, y, k, tokens, dst)

@@ -16,7 +16,7 @@ func ChunkOf(c *wire.Chunks, i int) Chunk {
 	switch {
 	case len(c.Bytes) > 0:
 		ch.Bytes = c.Bytes[i]
-	case c.ContentBearing(i):
+	case ch.Kind.ContentBearing():
 		ch.Bytes = 1
 	}
 	return ch

@@ -38,7 +38,8 @@ type End struct {
 // Tracker follows one stream. It is used by one goroutine at a time. Methods append the events they cause
 // to dst and return it; with room in dst nothing is allocated.
 type Tracker struct {
-	cfg *Config
+	cfg   *Config
+	slowK int32 // half the fall of pace that makes a slow episode, 1/256 octave
 
 	pace    histogram
 	startUS int64 // time of chunk 0
@@ -72,7 +73,9 @@ type coldGap struct {
 }
 
 // New makes a Tracker for one stream. cfg is shared and must not change.
-func New(cfg *Config) Tracker { return Tracker{cfg: cfg, prev: [2]int64{-1, -1}} }
+func New(cfg *Config) Tracker {
+	return Tracker{cfg: cfg, slowK: log2q(int64(cfg.SlowFactor*256))/2 - 4<<8, prev: [2]int64{-1, -1}}
+}
 
 // Chunks returns the number of content-bearing chunks so far.
 func (t *Tracker) Chunks() int64 { return t.n }
@@ -150,8 +153,12 @@ func (t *Tracker) gap(c Chunk, dst []Event) []Event {
 		}
 		return t.ordinary(g, dst)
 	}
-	tokens := max(1, int64(c.Tokens))
-	q := log2q(g / tokens)
+	tokens, pace := int64(1), g
+	if c.Tokens > 1 {
+		tokens = int64(c.Tokens)
+		pace = g / tokens
+	}
+	q := log2q(pace)
 	if int(t.pace.n) < t.cfg.MinGaps {
 		t.keepCold(g, q)
 		t.pace.add(q, t.cfg.Memory)
@@ -169,7 +176,9 @@ func (t *Tracker) gap(c Chunk, dst []Event) []Event {
 		}
 		dst = t.ordinary(g, dst)
 	}
-	dst = t.slow.add(t, g, q, tokens, c.AtUS, stalled, dst)
+	if int(t.pace.n) >= t.cfg.SlowMinGaps && !t.slow.rests(t, q) {
+		dst = t.slow.add(t, g, q, tokens, c.AtUS, stalled, dst)
+	}
 	if !t.slow.active {
 		t.pace.add(q, t.cfg.Memory)
 	}
@@ -182,9 +191,10 @@ func (t *Tracker) gap(c Chunk, dst []Event) []Event {
 
 // crosses reports whether a gap of g µs and pace q is a stall against the baseline.
 func (t *Tracker) crosses(g int64, q int32) bool {
-	if g < t.cfg.Hitch.Microseconds() {
-		return false
-	}
+	return g >= t.cfg.Hitch.Microseconds() && t.standsOut(q)
+}
+
+func (t *Tracker) standsOut(q int32) bool {
 	base := float64(exp2q(t.pace.medianQ()))
 	if t.slow.active {
 		base = max(base, float64(t.slow.paceUS()))

@@ -52,7 +52,9 @@ func (t *Tracker) takes(g int64) bool {
 
 // ordinary accounts a gap that is no stall, and takes back a silence that it proved to be none.
 func (t *Tracker) ordinary(g int64, dst []Event) []Event {
-	dst = t.endSilence(dst)
+	if t.train.open {
+		dst = t.endSilence(dst)
+	}
 	t.train.flowUS += g
 	t.train.flowGaps++
 	return dst

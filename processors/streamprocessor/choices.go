@@ -52,9 +52,11 @@ func (f *follower) add(c *wire.Chunks, i int, bears bool) {
 		}
 		return
 	}
-	t := f.trackerOf(number)
-	if t == nil {
-		return
+	t := &f.tracker
+	if number > 0 {
+		if t = f.trackerOf(number); t == nil {
+			return
+		}
 	}
 	if f.hole {
 		f.tracker.Unseen(c.T[i])
@@ -63,7 +65,9 @@ func (f *follower) add(c *wire.Chunks, i int, bears bool) {
 		}
 	}
 	f.current = number
-	f.events(number, t.Add(stall.ChunkOf(c, i), nil))
+	if said := t.Add(stall.ChunkOf(c, i), nil); len(said) > 0 {
+		f.events(number, said)
+	}
 }
 
 // finishChoices ends every choice. Only the one that spoke last can have been cut off in a silence: of another nobody
