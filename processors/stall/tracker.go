@@ -38,8 +38,7 @@ type End struct {
 // Tracker follows one stream. It is used by one goroutine at a time. Methods append the events they cause
 // to dst and return it; with room in dst nothing is allocated.
 type Tracker struct {
-	cfg   *Config
-	slowK int32 // half the fall of pace that makes a slow episode, 1/256 octave
+	cfg *Config
 
 	pace    histogram
 	startUS int64 // time of chunk 0
@@ -57,6 +56,8 @@ type Tracker struct {
 
 	cold  [coldGaps]coldGap
 	coldN uint8
+
+	slowK int32 // half the fall of pace that makes a slow episode, 1/256 octave
 
 	train  train
 	before before
