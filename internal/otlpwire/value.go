@@ -4,8 +4,6 @@ import (
 	"math"
 	"strings"
 	"unsafe"
-
-	"go.opentelemetry.io/collector/pdata/pcommon"
 )
 
 // Type says which kind of AnyValue a Value holds.
@@ -47,11 +45,14 @@ func (v Value) Raw() []byte {
 }
 
 // Str copies a string value; other types give "". Bytes that aren't UTF-8 are replaced.
-func (v Value) Str() string {
+func (v Value) Str() string { return strings.Clone(v.View()) }
+
+// View is Str without the copy: it is valid as long as the request's bytes.
+func (v Value) View() string {
 	if v.Type != String {
 		return ""
 	}
-	return strings.ToValidUTF8(string(v.raw), "\uFFFD")
+	return strings.ToValidUTF8(view(v.raw), "\uFFFD")
 }
 
 // Int returns an int value.
@@ -70,6 +71,9 @@ func (v Value) Float() (float64, bool) {
 		return 0, false
 	}
 }
+
+// Bits returns the bits of a bool, int or double value, 0 for other types.
+func (v Value) Bits() uint64 { return v.num }
 
 // Bool returns a bool value.
 func (v Value) Bool() (value, ok bool) { return v.num != 0, v.Type == Bool }
@@ -106,33 +110,6 @@ func (v Value) Len() int {
 	n := 0
 	_ = v.Elements(func(int, Value) bool { n++; return true })
 	return n
-}
-
-// CopyTo writes the value into pdata. Maps are left out: no attribute that Fermata reads is one. Arrays of
-// arrays are left out for the same reason, which bounds the depth.
-func (v Value) CopyTo(dst pcommon.Value) error {
-	switch v.Type {
-	case String:
-		dst.SetStr(v.Str())
-	case Bool:
-		dst.SetBool(v.num != 0)
-	case Int:
-		dst.SetInt(int64(v.num)) //nolint:gosec // the wire's two's complement
-	case Double:
-		dst.SetDouble(math.Float64frombits(v.num))
-	case Bytes:
-		dst.SetEmptyBytes().FromRaw(v.raw)
-	case Array:
-		s := dst.SetEmptySlice()
-		return v.Elements(func(_ int, e Value) bool {
-			if e.Type != Array && e.Type != KVList {
-				_ = e.CopyTo(s.AppendEmpty())
-			}
-			return true
-		})
-	case Empty, KVList:
-	}
-	return nil
 }
 
 func parseValue(b []byte) (Value, error) {

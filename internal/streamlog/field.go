@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -17,7 +16,7 @@ import (
 type field[T any] struct {
 	key string
 	put func(key string, r *T, m pcommon.Map)
-	set func(r *T, v pcommon.Value, most int) error
+	set func(r *T, v *value, most int) error
 }
 
 type table[T any] struct {
@@ -52,8 +51,26 @@ func (t *table[T]) read(r *T, m pcommon.Map, most int) error {
 			continue
 		}
 		next = i + 1
-		if err := t.fields[i].set(r, v, most); err != nil {
-			return &wire.FieldError{Field: strings.Clone(k), Reason: err.Error()} // k may be a view of a request
+		x := ofPdata(v)
+		if err := t.fields[i].set(r, &x, most); err != nil {
+			return &wire.FieldError{Field: t.fields[i].key, Reason: err.Error()}
+		}
+	}
+	return nil
+}
+
+// view does what read does, from a request's bytes.
+func (t *table[T]) view(r *T, v View) error {
+	next := 0
+	for k := range v.Attrs {
+		i, ok := t.find(v.Attrs[k].Key, next)
+		if !ok {
+			continue
+		}
+		next = i + 1
+		x := ofWire(v.Attrs[k].Value, v.Strings)
+		if err := t.fields[i].set(r, &x, v.Most); err != nil {
+			return &wire.FieldError{Field: t.fields[i].key, Reason: err.Error()}
 		}
 	}
 	return nil
@@ -72,13 +89,6 @@ func (t *table[T]) find(key string, next int) (int, bool) {
 	return i, ok
 }
 
-func wantType(v pcommon.Value, want pcommon.ValueType) error {
-	if v.Type() != want {
-		return fmt.Errorf("is a %s; want %s", v.Type(), want)
-	}
-	return nil
-}
-
 func str[T any, S ~string](key string, at func(*T) *S) field[T] {
 	return field[T]{
 		key: key,
@@ -87,11 +97,11 @@ func str[T any, S ~string](key string, at func(*T) *S) field[T] {
 				m.PutStr(key, string(s))
 			}
 		},
-		set: func(r *T, v pcommon.Value, _ int) error {
-			if err := wantType(v, pcommon.ValueTypeStr); err != nil {
+		set: func(r *T, v *value, _ int) error {
+			if err := v.want(pcommon.ValueTypeStr); err != nil {
 				return err
 			}
-			*at(r) = S(v.Str())
+			*at(r) = S(v.str)
 			return nil
 		},
 	}
@@ -109,13 +119,13 @@ func num[T any, N integer](key string, at func(*T) *N) field[T] {
 				m.PutInt(key, int64(n))
 			}
 		},
-		set: func(r *T, v pcommon.Value, _ int) error {
-			if err := wantType(v, pcommon.ValueTypeInt); err != nil {
+		set: func(r *T, v *value, _ int) error {
+			if err := v.want(pcommon.ValueTypeInt); err != nil {
 				return err
 			}
-			n := N(v.Int())
-			if int64(n) != v.Int() {
-				return fmt.Errorf("is out of range (%d)", v.Int())
+			n := N(v.int())
+			if int64(n) != v.int() {
+				return fmt.Errorf("is out of range (%d)", v.int())
 			}
 			*at(r) = n
 			return nil
@@ -131,11 +141,11 @@ func opt[T any](key string, at func(*T) *wire.Opt[int64]) field[T] {
 				m.PutInt(key, o.V)
 			}
 		},
-		set: func(r *T, v pcommon.Value, _ int) error {
-			if err := wantType(v, pcommon.ValueTypeInt); err != nil {
+		set: func(r *T, v *value, _ int) error {
+			if err := v.want(pcommon.ValueTypeInt); err != nil {
 				return err
 			}
-			*at(r) = wire.Some(v.Int())
+			*at(r) = wire.Some(v.int())
 			return nil
 		},
 	}
@@ -149,11 +159,11 @@ func double[T any](key string, at func(*T) *float64) field[T] {
 				m.PutDouble(key, f)
 			}
 		},
-		set: func(r *T, v pcommon.Value, _ int) error {
-			if err := wantType(v, pcommon.ValueTypeDouble); err != nil {
+		set: func(r *T, v *value, _ int) error {
+			if err := v.want(pcommon.ValueTypeDouble); err != nil {
 				return err
 			}
-			*at(r) = v.Double()
+			*at(r) = v.double()
 			return nil
 		},
 	}
@@ -167,11 +177,11 @@ func flag[T any](key string, at func(*T) *bool) field[T] {
 				m.PutBool(key, true)
 			}
 		},
-		set: func(r *T, v pcommon.Value, _ int) error {
-			if err := wantType(v, pcommon.ValueTypeBool); err != nil {
+		set: func(r *T, v *value, _ int) error {
+			if err := v.want(pcommon.ValueTypeBool); err != nil {
 				return err
 			}
-			*at(r) = v.Bool()
+			*at(r) = v.bool()
 			return nil
 		},
 	}
@@ -192,11 +202,11 @@ func float[T any](key string, at func(*T) *float64) field[T] {
 				m.PutDouble(key, f)
 			}
 		},
-		set: func(r *T, v pcommon.Value, _ int) error {
-			if err := wantType(v, pcommon.ValueTypeDouble); err != nil {
+		set: func(r *T, v *value, _ int) error {
+			if err := v.want(pcommon.ValueTypeDouble); err != nil {
 				return err
 			}
-			*at(r) = v.Double()
+			*at(r) = v.double()
 			return nil
 		},
 	}
@@ -211,14 +221,14 @@ func rawJSON[T any](key string, at func(*T) *json.RawMessage) field[T] {
 				m.PutStr(key, string(*at(r)))
 			}
 		},
-		set: func(r *T, v pcommon.Value, _ int) error {
-			if err := wantType(v, pcommon.ValueTypeStr); err != nil {
+		set: func(r *T, v *value, _ int) error {
+			if err := v.want(pcommon.ValueTypeStr); err != nil {
 				return err
 			}
-			if !json.Valid([]byte(v.Str())) {
+			if !json.Valid([]byte(v.str)) {
 				return errors.New("is not JSON")
 			}
-			*at(r) = json.RawMessage(v.Str())
+			*at(r) = json.RawMessage(v.str)
 			return nil
 		},
 	}
@@ -236,19 +246,21 @@ func strs[T any](key string, at func(*T) *[]string) field[T] {
 				}
 			}
 		},
-		set: func(r *T, v pcommon.Value, most int) error {
-			if err := wantType(v, pcommon.ValueTypeSlice); err != nil {
+		set: func(r *T, v *value, most int) error {
+			if err := v.want(pcommon.ValueTypeSlice); err != nil {
 				return err
 			}
-			if v.Slice().Len() > most {
+			n := v.len()
+			if n > most {
 				return ErrTooMany
 			}
-			l := make([]string, 0, v.Slice().Len())
-			for _, x := range v.Slice().All() {
-				if err := wantType(x, pcommon.ValueTypeStr); err != nil {
-					return err
-				}
-				l = append(l, x.Str())
+			l := make([]string, 0, n)
+			err := v.each(func(_ int, x *value) error {
+				l = append(l, x.str)
+				return x.want(pcommon.ValueTypeStr)
+			})
+			if err != nil {
+				return err
 			}
 			*at(r) = l
 			return nil
@@ -264,7 +276,7 @@ const maxScratch = 64 << 10
 
 // packed is an array that travels as bytes; ints reads it from an int array, where senders may use one.
 func packed[T, E any](key string, at func(*T) *[]E, pack func([]byte, []E) []byte,
-	unpack func([]E, []byte, int) ([]E, error), other func(pcommon.Slice) ([]E, error),
+	unpack func([]E, []byte, int) ([]E, error), other func(*value) ([]E, error),
 ) field[T] {
 	return field[T]{
 		key: key,
@@ -278,17 +290,17 @@ func packed[T, E any](key string, at func(*T) *[]E, pack func([]byte, []E) []byt
 				}
 			}
 		},
-		set: func(r *T, v pcommon.Value, most int) (err error) {
+		set: func(r *T, v *value, most int) (err error) {
 			switch {
-			case v.Type() == pcommon.ValueTypeBytes:
-				*at(r), err = unpack((*at(r))[:0], v.Bytes().AsRaw(), most)
-			case v.Type() == pcommon.ValueTypeSlice && other != nil:
-				if v.Slice().Len() > most {
+			case v.typ == pcommon.ValueTypeBytes:
+				*at(r), err = unpack((*at(r))[:0], v.bytes, most)
+			case v.typ == pcommon.ValueTypeSlice && other != nil:
+				if v.len() > most {
 					return ErrTooMany
 				}
-				*at(r), err = other(v.Slice())
+				*at(r), err = other(v)
 			default:
-				err = wantType(v, pcommon.ValueTypeBytes)
+				err = v.want(pcommon.ValueTypeBytes)
 			}
 			return err
 		},

@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 
+	"github.com/fermata-io/fermata/internal/otlpwire"
 	"github.com/fermata-io/fermata/internal/wire"
 )
 
@@ -67,49 +68,52 @@ func chunks[T any](prefix string, at func(*T) *wire.Chunks) []field[T] {
 	}
 }
 
-func sliceOffsets(delta bool) func(pcommon.Slice) ([]int64, error) {
-	return func(s pcommon.Slice) ([]int64, error) {
-		out := make([]int64, 0, s.Len())
+func sliceOffsets(delta bool) func(*value) ([]int64, error) {
+	return func(s *value) ([]int64, error) {
+		out := make([]int64, 0, s.len())
 		sum := int64(0)
-		for i, v := range s.All() {
-			if err := wantType(v, pcommon.ValueTypeInt); err != nil {
-				return nil, fmt.Errorf("entry %d %w", i, err)
+		err := s.each(func(i int, v *value) error {
+			if err := v.want(pcommon.ValueTypeInt); err != nil {
+				return fmt.Errorf("entry %d %w", i, err)
 			}
 			if delta {
-				sum += v.Int()
+				sum += v.int()
 			} else {
-				sum = v.Int()
+				sum = v.int()
 			}
 			out = append(out, sum)
-		}
-		return out, nil
+			return nil
+		})
+		return out, err
 	}
 }
 
-func sliceUints(s pcommon.Slice) ([]uint32, error) {
-	out := make([]uint32, 0, s.Len())
-	for i, v := range s.All() {
-		if err := wantType(v, pcommon.ValueTypeInt); err != nil {
-			return nil, fmt.Errorf("entry %d %w", i, err)
+func sliceUints(s *value) ([]uint32, error) {
+	out := make([]uint32, 0, s.len())
+	err := s.each(func(i int, v *value) error {
+		if err := v.want(pcommon.ValueTypeInt); err != nil {
+			return fmt.Errorf("entry %d %w", i, err)
 		}
-		if v.Int() < 0 || v.Int() > math.MaxUint32 {
-			return nil, fmt.Errorf("entry %d is out of range (%d)", i, v.Int())
+		if v.int() < 0 || v.int() > math.MaxUint32 {
+			return fmt.Errorf("entry %d is out of range (%d)", i, v.int())
 		}
-		out = append(out, uint32(v.Int())) //nolint:gosec // bounded above
-	}
-	return out, nil
+		out = append(out, uint32(v.int())) //nolint:gosec // bounded above
+		return nil
+	})
+	return out, err
 }
 
-func sliceKinds(s pcommon.Slice) ([]wire.Kind, error) {
-	out := make([]wire.Kind, 0, s.Len())
-	for i, v := range s.All() {
-		k, ok := wire.ParseKind(v.AsString())
+func sliceKinds(s *value) ([]wire.Kind, error) {
+	out := make([]wire.Kind, 0, s.len())
+	err := s.each(func(i int, v *value) error {
+		k, ok := wire.ParseKind(v.str)
 		if !ok {
-			return nil, fmt.Errorf("entry %d is not a kind of chunk", i)
+			return fmt.Errorf("entry %d is not a kind of chunk", i)
 		}
 		out = append(out, k)
-	}
-	return out, nil
+		return nil
+	})
+	return out, err
 }
 
 // jsonField carries a short list of structs as a JSON string.
@@ -122,12 +126,12 @@ func jsonField[T, E any](key string, at func(*T) *[]E) field[T] {
 				m.PutStr(key, string(b))
 			}
 		},
-		set: func(r *T, v pcommon.Value, most int) error {
-			if err := wantType(v, pcommon.ValueTypeStr); err != nil {
+		set: func(r *T, v *value, most int) error {
+			if err := v.want(pcommon.ValueTypeStr); err != nil {
 				return err
 			}
 			var l []E
-			if err := json.Unmarshal([]byte(v.Str()), &l); err != nil {
+			if err := json.Unmarshal([]byte(v.str), &l); err != nil {
 				return fmt.Errorf("is not JSON of the expected form: %w", err)
 			}
 			if len(l) > most {
@@ -330,7 +334,8 @@ func PutFinding(lr plog.LogRecord, f *wire.Finding) {
 // Finding reads a record whose event name is EventFinding.
 func Finding(lr plog.LogRecord) (wire.Finding, error) {
 	f := wire.Finding{Tenant: wire.DefaultTenant}
-	return f, findingTable.read(&f, lr.Attributes(), 0)
+	err := findingTable.read(&f, lr.Attributes(), 0)
+	return f, err
 }
 
 // PutStream writes s into an empty log record.
@@ -362,11 +367,18 @@ func put[T any](lr plog.LogRecord, event string, at int64, t *table[T], r *T) {
 // not validate.
 func Stream(lr plog.LogRecord, maxChunks int) (wire.Stream, error) {
 	var s wire.Stream
-	return s, ReadStream(lr, &s, maxChunks)
+	err := ReadStream(lr, &s, maxChunks)
+	return s, err
 }
 
 // ReadStream does what Stream does, with the room of s's arrays used again. What s held before is gone.
 func ReadStream(lr plog.LogRecord, s *wire.Stream, maxChunks int) error {
+	emptyStream(s)
+	return streamTable.read(s, lr.Attributes(), maxChunks)
+}
+
+// emptyStream sets what a record has that says nothing, and keeps the room of s's arrays.
+func emptyStream(s *wire.Stream) {
 	c := &s.Chunks
 	*s = wire.Stream{
 		Tenant: wire.DefaultTenant, Tier: wire.TierServer, Attempt: 1,
@@ -374,17 +386,52 @@ func ReadStream(lr plog.LogRecord, s *wire.Stream, maxChunks int) error {
 			T: c.T[:0], Kind: c.Kind[:0], Bytes: c.Bytes[:0], Tokens: c.Tokens[:0], Choice: c.Choice[:0], Logprob: c.Logprob[:0],
 		},
 	}
-	return streamTable.read(s, lr.Attributes(), maxChunks)
 }
 
 // Gateway reads a record whose event name is EventGateway.
 func Gateway(lr plog.LogRecord, most int) (wire.Gateway, error) {
 	g := wire.Gateway{Tenant: wire.DefaultTenant}
-	return g, gatewayTable.read(&g, lr.Attributes(), most)
+	err := gatewayTable.read(&g, lr.Attributes(), most)
+	return g, err
 }
 
 // Client reads a record whose event name is EventClient.
 func Client(lr plog.LogRecord, maxChunks int) (wire.Client, error) {
 	c := wire.Client{Tenant: wire.DefaultTenant}
-	return c, clientTable.read(&c, lr.Attributes(), maxChunks)
+	err := clientTable.read(&c, lr.Attributes(), maxChunks)
+	return c, err
+}
+
+// View reads a record straight from the bytes of a request, whose attributes it is given.
+type View struct {
+	Attrs   otlpwire.Attrs
+	Most    int // entries of an array
+	Strings Strings
+}
+
+// Stream does what ReadStream does.
+func (v View) Stream(s *wire.Stream) error {
+	emptyStream(s)
+	return streamTable.view(s, v)
+}
+
+// Gateway does what the function Gateway does.
+func (v View) Gateway() (g wire.Gateway, err error) {
+	g.Tenant = wire.DefaultTenant
+	err = gatewayTable.view(&g, v)
+	return g, err
+}
+
+// Client does what the function Client does.
+func (v View) Client() (c wire.Client, err error) {
+	c.Tenant = wire.DefaultTenant
+	err = clientTable.view(&c, v)
+	return c, err
+}
+
+// Finding does what the function Finding does.
+func (v View) Finding() (f wire.Finding, err error) {
+	f.Tenant = wire.DefaultTenant
+	err = findingTable.view(&f, v)
+	return f, err
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // fill sets every field of a record to a value that is not zero, so that a field without a key is found.
-func fill(t *testing.T, v reflect.Value, n *int) {
+func fill(t testing.TB, v reflect.Value, n *int) {
 	t.Helper()
 	*n++
 	switch v.Kind() {

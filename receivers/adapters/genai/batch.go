@@ -4,9 +4,6 @@ import (
 	"sync"
 	"time"
 
-	"go.opentelemetry.io/collector/pdata/pcommon"
-	"go.opentelemetry.io/collector/pdata/plog"
-
 	"github.com/fermata-io/fermata/internal/otlpwire"
 	"github.com/fermata-io/fermata/internal/semconv"
 	"github.com/fermata-io/fermata/internal/wire"
@@ -137,8 +134,7 @@ type Batch struct {
 	index  int
 
 	facts    facts
-	native   plog.LogRecord // scratch for native records
-	record   wire.Stream    // likewise
+	record   wire.Stream // scratch for native records
 	resource resourceFacts
 	attrs    otlpwire.Attrs // scratch for events
 	classes  []eventClass   // scratch: what the names of a span's events mean
@@ -150,7 +146,7 @@ type Batch struct {
 func (t *Translator) NewBatch(now time.Time, starts Starts) *Batch {
 	b, ok := t.batches.Get().(*Batch)
 	if !ok {
-		b = &Batch{native: plog.NewLogRecord()}
+		b = new(Batch)
 	}
 	b.t, b.now, b.starts, b.index, b.resource.index = t, now, starts, 0, -1
 	return b
@@ -159,7 +155,6 @@ func (t *Translator) NewBatch(now time.Time, starts Starts) *Batch {
 // Release gives the batch's memory to later ones; its result must not be used after.
 func (b *Batch) Release() {
 	b.facts.reset()
-	b.native.Attributes().RemoveIf(func(string, pcommon.Value) bool { return true }) // views of the request
 	b.record, b.resource = wire.Stream{}, resourceFacts{}
 	clear(b.attrs[:cap(b.attrs)])
 	clear(b.res.Streams)

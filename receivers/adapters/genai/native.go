@@ -4,9 +4,6 @@ import (
 	"errors"
 	"strings"
 
-	"go.opentelemetry.io/collector/pdata/pcommon"
-	"go.opentelemetry.io/collector/pdata/plog"
-
 	"github.com/fermata-io/fermata/internal/otlpwire"
 	"github.com/fermata-io/fermata/internal/streamlog"
 	"github.com/fermata-io/fermata/internal/wire"
@@ -21,37 +18,31 @@ func hasChunks(attrs otlpwire.Attrs) bool {
 	return false
 }
 
-// record puts a record's attributes where streamlog reads them, so that its tables stay the only place
-// where keys and fields meet. With own, only Fermata's keys are taken: foreign ones have looser types. Its keys are views.
-func record(lr plog.LogRecord, attrs otlpwire.Attrs, own bool) (sealed bool, err error) {
-	m := lr.Attributes()
-	m.RemoveIf(func(string, pcommon.Value) bool { return true }) // Clear would give up the room
-	m.EnsureCapacity(len(attrs))
-	for i := range attrs {
-		key := attrs[i].Key
-		if own && !strings.HasPrefix(key, "fermata.") {
-			continue
-		}
-		sealed = sealed || key == streamlog.KeySeq || key == streamlog.KeyFinal
-		if err := attrs[i].Value.CopyTo(m.PutEmpty(key)); err != nil {
-			return sealed, err
+// sealed reports whether a record says if it is a stream's last.
+func sealed(attrs otlpwire.Attrs) bool {
+	return !attrs.Get(streamlog.KeySeq).IsZero() || !attrs.Get(streamlog.KeyFinal).IsZero()
+}
+
+// own picks Fermata's own attributes: foreign ones have looser types.
+func own(attrs otlpwire.Attrs) otlpwire.Attrs {
+	var out otlpwire.Attrs
+	for _, a := range attrs {
+		if strings.HasPrefix(a.Key, "fermata.") {
+			out = append(out, a)
 		}
 	}
-	return sealed, nil
+	return out
 }
 
 // readNative sets what a span says with Fermata's own attributes.
 func readNative(attrs otlpwire.Attrs, s *wire.Stream, opts Options) error {
-	lr := plog.NewLogRecord()
-	sealed, err := record(lr, attrs, true)
-	if err != nil {
-		return err
-	}
+	attrs = own(attrs)
 	final := s.Final
-	if *s, err = streamlog.Stream(lr, opts.Limits.MaxChunks); err != nil {
+	*s = wire.Stream{}
+	if err := (streamlog.View{Attrs: attrs, Most: opts.Limits.MaxChunks}).Stream(s); err != nil {
 		return err
 	}
-	if !sealed {
+	if !sealed(attrs) {
 		s.Final = final
 	}
 	measureText(&s.Chunks, opts.KeepText)
@@ -60,27 +51,22 @@ func readNative(attrs otlpwire.Attrs, s *wire.Stream, opts Options) error {
 
 // addNative takes a log record in streamlog's form.
 func (b *Batch) addNative(index int, lr *otlpwire.LogRecord, event string) {
-	rec := b.native
-	sealed, err := record(rec, lr.Attrs, false)
-	if err != nil {
-		b.reject(index, 1, "", err)
-		return
-	}
 	limits := b.t.opts.Limits
+	rec := streamlog.View{Attrs: lr.Attrs, Most: limits.MaxChunks}
 	switch event {
 	case streamlog.EventStream:
 		s := &b.record
 		// The last record's arrays are in the result: these get room of their own.
 		n := streamlog.Entries(lr.Attrs.Get(streamlog.KeyOffsets).Raw())
 		s.Chunks = wire.Chunks{T: b.offsets(min(n, limits.MaxChunks))}
-		if err := streamlog.ReadStream(rec, s, limits.MaxChunks); err != nil {
+		if err := rec.Stream(s); err != nil {
 			b.reject(index, 1, s.RequestID, err)
 			return
 		}
-		s.Final = s.Final || !sealed
+		s.Final = s.Final || !sealed(lr.Attrs)
 		measureText(&s.Chunks, b.t.opts.KeepText)
 		s.TraceID, s.SpanID = first(s.TraceID, hexID(lr.TraceID, 16)), first(s.SpanID, hexID(lr.SpanID, 8))
-		s.Tenant = b.tenantOf(rec, s.Tenant)
+		s.Tenant = b.tenantOf(lr.Attrs, s.Tenant)
 		s.Emitter = first(s.Emitter, b.resource.emitter, b.resource.service)
 		s.Region = first(s.Region, b.resource.region)
 		if s.StartedAt == 0 {
@@ -88,9 +74,9 @@ func (b *Batch) addNative(index int, lr *otlpwire.LogRecord, event string) {
 		}
 		b.accept(index, 1, s, FromRequestID)
 	case streamlog.EventGateway:
-		g, err := streamlog.Gateway(rec, limits.MaxChunks)
+		g, err := rec.Gateway()
 		if err == nil {
-			g.Tenant = b.tenantOf(rec, g.Tenant)
+			g.Tenant = b.tenantOf(lr.Attrs, g.Tenant)
 			g.TraceID = first(g.TraceID, hexID(lr.TraceID, 16))
 			err = g.Validate(b.now, limits)
 		}
@@ -104,9 +90,9 @@ func (b *Batch) addNative(index int, lr *otlpwire.LogRecord, event string) {
 		b.res.Gateways = append(b.res.Gateways, g)
 		b.res.Accepted++
 	case streamlog.EventClient:
-		c, err := streamlog.Client(rec, limits.MaxChunks)
+		c, err := rec.Client()
 		if err == nil {
-			c.Tenant = b.tenantOf(rec, c.Tenant)
+			c.Tenant = b.tenantOf(lr.Attrs, c.Tenant)
 			c.ReceivedAt = b.now.UnixMicro()
 			for _, ch := range []*wire.Chunks{&c.Recv, &c.DOM, &c.Paint} {
 				measureText(ch, b.t.opts.KeepText)
@@ -128,8 +114,8 @@ func (b *Batch) addNative(index int, lr *otlpwire.LogRecord, event string) {
 }
 
 // tenantOf lets the resource name the tenant of records that name none.
-func (b *Batch) tenantOf(rec plog.LogRecord, tenant string) string {
-	if _, ok := rec.Attributes().Get(streamlog.KeyTenant); !ok && b.resource.tenant != "" {
+func (b *Batch) tenantOf(attrs otlpwire.Attrs, tenant string) string {
+	if attrs.Get(streamlog.KeyTenant).IsZero() && b.resource.tenant != "" {
 		return b.resource.tenant
 	}
 	return tenant

@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 
@@ -14,8 +15,14 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// rawRequest is a message as it came. It is valid until released.
-type rawRequest struct{ buf mem.Buffer }
+// rawRequest is a message as it came. It is valid until freed, which is always to be called.
+type rawRequest struct{ body *bytes.Buffer }
+
+func (r *rawRequest) free() {
+	if r.body != nil {
+		freeBody(r.body)
+	}
+}
 
 // rawResponse is an encoded message.
 type rawResponse []byte
@@ -36,7 +43,11 @@ func (c rawCodec) Marshal(v any) (mem.BufferSlice, error) {
 // Unmarshal implements encoding.CodecV2.
 func (c rawCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	if r, ok := v.(*rawRequest); ok {
-		r.buf = data.MaterializeToBuffer(mem.DefaultBufferPool())
+		// Not MaterializeToBuffer: its pool clears a megabyte for each message of more than 32 kB.
+		r.body = newBody(data.Len())
+		for _, b := range data {
+			r.body.Write(b.ReadOnlyData())
+		}
 		return nil
 	}
 	return c.CodecV2.Unmarshal(data, v)
@@ -72,7 +83,7 @@ func service(name string, sig signal) *grpc.ServiceDesc {
 				if err := dec(req); err != nil {
 					return nil, err
 				}
-				defer req.buf.Free()
+				defer req.free()
 				run := func(ctx context.Context, req any) (any, error) {
 					return srv.(exporter).exportRaw(ctx, sig, req.(*rawRequest))
 				}
@@ -94,7 +105,7 @@ func metricsService() *grpc.ServiceDesc {
 		if err := dec(req); err != nil {
 			return nil, err
 		}
-		req.buf.Free()
+		req.free()
 		return nil, status.Error(codes.Unimplemented, noMetrics)
 	}
 	return d
@@ -104,7 +115,7 @@ const noMetrics = "this receiver takes logs and traces, not metrics: set OTEL_ME
 
 // exportRaw implements exporter.
 func (s *Server) exportRaw(ctx context.Context, sig signal, req *rawRequest) (rawResponse, error) {
-	body := req.buf.ReadOnlyData()
+	body := req.body.Bytes()
 	size := int64(len(body))
 	if !s.adm.enter(size) {
 		return nil, s.grpcError(ctx, sig, errOverload)

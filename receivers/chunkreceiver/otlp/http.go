@@ -58,6 +58,20 @@ var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 // maxKeptBody bounds the buffers that are kept.
 const maxKeptBody = 4 << 20
 
+// newBody returns an empty buffer with room for so many bytes.
+func newBody(size int) *bytes.Buffer {
+	b := bodies.Get().(*bytes.Buffer)
+	b.Grow(size)
+	return b
+}
+
+func freeBody(b *bytes.Buffer) {
+	if b.Cap() <= maxKeptBody {
+		b.Reset()
+		bodies.Put(b)
+	}
+}
+
 func (s *Server) handler(sig signal) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
@@ -76,27 +90,23 @@ func (s *Server) handler(sig signal) http.Handler {
 			return
 		}
 		defer s.adm.leave(0)
-		buf := bodies.Get().(*bytes.Buffer)
-		defer func() {
-			if buf.Cap() <= maxKeptBody {
-				buf.Reset()
-				bodies.Put(buf)
-			}
-		}()
+		size := 0
 		if n := r.ContentLength; n > 0 && n <= maxKeptBody {
-			buf.Grow(int(n) + bytes.MinRead)
+			size = int(n) + bytes.MinRead
 		}
+		buf := newBody(size)
+		defer freeBody(buf)
 		if _, err := buf.ReadFrom(r.Body); err != nil {
 			s.readError(w, r, sig, err)
 			return
 		}
-		size := int64(buf.Len())
-		if s.adm.bytes.Add(size) > s.adm.maxBytes {
-			s.adm.bytes.Add(-size)
+		n := int64(buf.Len())
+		if s.adm.bytes.Add(n) > s.adm.maxBytes {
+			s.adm.bytes.Add(-n)
 			s.fail(w, r, sig, errOverload)
 			return
 		}
-		defer s.adm.bytes.Add(-size)
+		defer s.adm.bytes.Add(-n)
 		s.take(w, r, sig, buf.Bytes(), media == typeJSON)
 	})
 }
