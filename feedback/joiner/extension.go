@@ -13,6 +13,7 @@ import (
 
 	"github.com/fermata-io/fermata/feedback/background"
 	"github.com/fermata-io/fermata/processors/crosstier"
+	"github.com/fermata-io/fermata/storage/arrivals"
 	"github.com/fermata-io/fermata/storage/clickhouse"
 	"github.com/fermata-io/fermata/storage/findings"
 	"github.com/fermata-io/fermata/storage/requests"
@@ -112,6 +113,7 @@ type worker struct {
 	insert *clickhouse.Inserter
 	store  *requests.Store
 	found  *findings.Reader
+	clock  *arrivals.Clock
 
 	// Seconds since the Unix epoch on the database's clock.
 	began   int64 // when this joiner did; 0: not yet
@@ -121,12 +123,9 @@ type worker struct {
 	saveDue time.Time
 	lag     time.Duration // of what is written behind what arrived, but for what is held on purpose
 	tell    func(lag time.Duration)
-	blind   bool // other users' inserts can't be seen
-	servers int  // that the DSN names
 	warn    func(text string)
 
-	eventsFrom int64     // stalls stamped before have been looked at for events
-	lookedAt   time.Time // start of the look before
+	eventsFrom int64 // stalls stamped before have been looked at for events
 
 	memory *memory
 	filter *filter
@@ -150,11 +149,13 @@ func open(cfg *Config, tel *telemetry) (*worker, error) {
 	}
 	limits := requests.NewDefaultReadLimits()
 	limits.Rows = 100_000
-	return &worker{
+	w := &worker{
 		cfg: cfg, cross: crosstier.NewDefaultConfig(), tel: tel, conn: conn, insert: ins,
 		store: requests.New(conn, limits), found: findings.NewReader(conn), memory: newMemory(cfg.MemoryBytes), tell: func(time.Duration) {},
-		servers: len(opts.Addr), warn: func(string) {},
-	}, nil
+		warn: func(string) {},
+	}
+	w.clock = newClock(w, len(opts.Addr))
+	return w, nil
 }
 
 func (w *worker) close() error { return errors.Join(w.insert.Close(), w.conn.Close()) }
@@ -165,23 +166,23 @@ const saveEvery = 5 * time.Second
 // look finds what is new and stores what follows from it.
 func (w *worker) look(ctx context.Context) error {
 	start := time.Now()
-	m, err := w.moment(ctx)
+	m, err := w.clock.Now(ctx)
 	if err != nil {
 		return err
 	}
-	prev, ago := w.now, start.Sub(w.lookedAt)
-	w.now, w.lookedAt = m.us/1_000_000, start
+	w.now = m.Second()
 	if w.began == 0 {
 		if w.from, err = w.loadProgress(ctx); err != nil {
 			return err
 		}
 		w.began, w.saved, w.textureFrom, w.eventsFrom = w.now, w.from, w.from, w.from
-		w.follow(m, 0, 0)
+		w.follow()
 		w.filter = newFilter(w.from)
+	} else {
+		w.follow()
 	}
-	w.follow(m, prev, ago)
-	if w.from < m.safe {
-		spans, err := w.spans(ctx, m.safe)
+	if w.from < m.Safe {
+		spans, err := w.spans(ctx, m.Safe)
 		if err != nil {
 			return err
 		}
@@ -221,9 +222,9 @@ func (w *worker) look(ctx context.Context) error {
 
 // joinDue joins the requests that are due, tells how far behind the joiner is, and stores its progress now and then. start is
 // when the moment was asked for.
-func (w *worker) joinDue(ctx context.Context, m moment, start time.Time) error {
+func (w *worker) joinDue(ctx context.Context, m arrivals.Moment, start time.Time) error {
 	for _, b := range batches(w.due(time.Now()), w.cfg.Batch) {
-		if err := w.join(ctx, b, m.us); err != nil {
+		if err := w.join(ctx, b, m.US); err != nil {
 			return err
 		}
 		for _, h := range b {
@@ -233,7 +234,7 @@ func (w *worker) joinDue(ctx context.Context, m moment, start time.Time) error {
 		w.tel.joinedSome(len(b))
 		w.memory.trim()
 	}
-	w.lag = max(time.Duration(m.due-w.from)*time.Second+time.Since(start), w.overdue(time.Now()))
+	w.lag = max(time.Duration(m.Due-w.from)*time.Second+time.Since(start), w.overdue(time.Now()))
 	w.tell(w.lag)
 	if time.Now().Before(w.saveDue) {
 		return nil

@@ -237,7 +237,7 @@ func (h *host) Report(e *componentstatus.Event) { h.last = e }
 // A record that arrives while an insert that began before still runs is not taken for the last of its second.
 func TestMomentWaitsForInserts(t *testing.T) {
 	r := newRig(t)
-	before, err := r.w.moment(t.Context())
+	before, err := r.w.clock.Now(t.Context())
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -246,13 +246,13 @@ func TestMomentWaitsForInserts(t *testing.T) {
 			SELECT 'slow', toString(number), now64(6) FROM numbers(1000) WHERE sleepEachRow(0.05) = 0 SETTINGS max_block_size = 1, function_sleep_max_microseconds_per_block = 0`)
 	}()
 	require.Eventually(t, func() bool {
-		m, err := r.w.moment(t.Context())
+		m, err := r.w.clock.Now(t.Context())
 		require.NoError(t, err)
-		return m.us/1_000_000 > m.safe+1
+		return m.Second() > m.Safe+1
 	}, 20*time.Second, 20*time.Millisecond)
-	m, err := r.w.moment(t.Context())
+	m, err := r.w.clock.Now(t.Context())
 	require.NoError(t, err)
-	require.GreaterOrEqual(t, m.safe, before.us/1_000_000)
+	require.GreaterOrEqual(t, m.Safe, before.Second())
 	stop()
 	require.Error(t, <-done)
 }

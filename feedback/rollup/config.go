@@ -17,8 +17,9 @@ type Config struct {
 	// Interval is how often minutes with new records are computed anew. When that takes long it is done less often, so that it
 	// never takes more than a twentieth of the time. Default 10 s.
 	Interval time.Duration `mapstructure:"interval"`
-	// Overlap is how far back each look reaches over the one before, for rows that became visible late. Default 10 s.
-	Overlap time.Duration `mapstructure:"overlap"`
+	// Lag is how long after its time stamp a record is looked at, beyond the inserts that the database tells of: those that
+	// other servers of a cluster run. Default 0; 65 s where the DSN names several servers.
+	Lag time.Duration `mapstructure:"lag"`
 	// CatchUp is how far the first look reaches back, for records that came while nobody computed. Default 24 h.
 	CatchUp time.Duration `mapstructure:"catch_up"`
 }
@@ -29,7 +30,7 @@ var _ component.Config = (*Config)(nil)
 func NewDefaultConfig() *Config {
 	db := clickhouse.NewDefaultConfig()
 	db.MaxOpenConns, db.MaxIdleConns = 2, 1
-	return &Config{ClickHouse: db, Interval: 10 * time.Second, Overlap: 10 * time.Second, CatchUp: 24 * time.Hour}
+	return &Config{ClickHouse: db, Interval: 10 * time.Second, CatchUp: 24 * time.Hour}
 }
 
 // Validate joins every problem, each with its key.
@@ -38,10 +39,13 @@ func (c *Config) Validate() error {
 	for _, f := range []struct {
 		key string
 		v   time.Duration
-	}{{"interval", c.Interval}, {"overlap", c.Overlap}, {"catch_up", c.CatchUp}} {
+	}{{"interval", c.Interval}, {"catch_up", c.CatchUp}} {
 		if f.v <= 0 {
 			errs = append(errs, fmt.Errorf("%s: is %s; want more than 0", f.key, f.v))
 		}
+	}
+	if c.Lag < 0 {
+		errs = append(errs, fmt.Errorf("lag: is %s; want 0 or more", c.Lag))
 	}
 	return errors.Join(errs...)
 }

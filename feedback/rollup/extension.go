@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/fermata-io/fermata/feedback/background"
+	"github.com/fermata-io/fermata/storage/arrivals"
 	"github.com/fermata-io/fermata/storage/clickhouse"
 	"github.com/fermata-io/fermata/storage/rollups"
 )
@@ -38,12 +39,16 @@ func newExtension(set component.TelemetrySettings, cfg *Config) (*Extension, err
 // Start begins to look for minutes to compute. ClickHouse may still be away.
 func (e *Extension) Start(ctx context.Context, _ component.Host) error {
 	return e.work.Start(ctx, func() (func(context.Context), error) {
+		opts, err := e.cfg.ClickHouse.Options()
+		if err != nil {
+			return nil, err
+		}
 		conn, err := clickhouse.Open(e.cfg.ClickHouse)
 		if err != nil {
 			return nil, err
 		}
 		return func(ctx context.Context) {
-			e.run(ctx, rollups.New(conn))
+			e.run(ctx, rollups.New(conn), rollups.Clock(conn, len(opts.Addr), e.cfg.Lag, func(text string) { e.log.Warn(text) }))
 			if err := conn.Close(); err != nil {
 				e.log.Warn("connections could not be closed", zap.Error(err))
 			}
@@ -57,12 +62,12 @@ func (e *Extension) Shutdown(ctx context.Context) error { return e.work.Stop(ctx
 // share bounds computing to one part of so many of the time.
 const share = 20
 
-func (e *Extension) run(ctx context.Context, store *rollups.Store) {
-	var since time.Time // on the database's clock
+func (e *Extension) run(ctx context.Context, store *rollups.Store, clock *arrivals.Clock) {
+	from := int64(0) // everything stamped before this second is in the rollups; 0: not known
 	var trouble background.Complaint
 	for {
 		began := time.Now()
-		err := e.look(ctx, store, &since)
+		err := e.look(ctx, store, clock, &from)
 		took := time.Since(began)
 		if ctx.Err() != nil {
 			return
@@ -83,18 +88,19 @@ func (e *Extension) run(ctx context.Context, store *rollups.Store) {
 }
 
 // look computes the minutes that got records since the last look.
-func (e *Extension) look(ctx context.Context, store *rollups.Store, since *time.Time) error {
-	now, err := store.Now(ctx)
+func (e *Extension) look(ctx context.Context, store *rollups.Store, clock *arrivals.Clock, from *int64) error {
+	m, err := clock.Now(ctx)
 	if err != nil {
 		return err
 	}
-	if since.IsZero() {
-		*since = now.Add(-e.cfg.CatchUp)
+	if *from == 0 {
+		*from = m.Safe - int64(e.cfg.CatchUp.Seconds())
 	}
-	n, err := store.Refresh(ctx, *since)
+	*from = clock.Resume(*from)
+	n, err := store.Refresh(ctx, *from, m)
 	e.minutes.Add(ctx, int64(n))
 	if err == nil {
-		*since = now.Add(-e.cfg.Overlap)
+		*from = m.Safe
 	}
 	return err
 }

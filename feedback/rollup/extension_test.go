@@ -82,8 +82,8 @@ func TestWithoutDatabase(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	require.NoError(t, NewDefaultConfig().Validate())
-	err := (&Config{Interval: -time.Second}).Validate()
-	for _, key := range []string{"interval: is -1s", "overlap: is 0s", "catch_up: is 0s"} {
+	err := (&Config{Interval: -time.Second, Lag: -time.Second}).Validate()
+	for _, key := range []string{"interval: is -1s", "lag: is -1s", "catch_up: is 0s"} {
 		require.ErrorContains(t, err, key)
 	}
 }

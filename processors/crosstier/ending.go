@@ -112,7 +112,7 @@ func (v *view) idleDrop(from, silence, limit int64, pings int) {
 }
 
 func failedItself(s *wire.Stream) bool {
-	return s.ErrorType != "" && !UserAbort(s.ErrorType) || s.Status >= 400
+	return s.ErrorType != "" && !wire.UserAbort(s.ErrorType) || s.Status >= 400
 }
 
 // aliveDuring reports whether any chunk left the upstream after from, and how many pings did until the drop. Offsets of

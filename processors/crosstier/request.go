@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/fermata-io/fermata/internal/wire"
@@ -154,20 +153,11 @@ func originOf(c *wire.Client) int64 {
 	return at
 }
 
-// UserAbort reports whether an error class or finish reason means that whoever asked went away.
-func UserAbort(class string) bool {
-	switch strings.ToLower(class) {
-	case "abort", "aborted", "aborterror", "client_abort", "user_abort", "cancelled", "canceled", "client_disconnect":
-		return true
-	}
-	return false
-}
-
 // endingOf decides how the page's stream ended. What comes after its done event is no abort; leaving the page
 // before it is one.
 func (v *view) endingOf(c *wire.Client) ending {
 	rel := func(o wire.Opt[int64]) int64 { return o.V - v.origin }
-	if c.ErrorType != "" && !UserAbort(c.ErrorType) {
+	if c.ErrorType != "" && !wire.UserAbort(c.ErrorType) {
 		e := ending{how: howFailed, at: -1}
 		for _, o := range []wire.Opt[int64]{c.Aborted, c.Done, c.Closed} {
 			if o.OK && e.at < 0 {
@@ -193,7 +183,7 @@ func (v *view) endingOf(c *wire.Client) ending {
 		return ending{howAborted, rel(c.Aborted)}
 	case c.Done.OK:
 		return ending{howDone, rel(c.Done)}
-	case UserAbort(c.ErrorType) || UserAbort(c.FinishReason):
+	case wire.UserAbort(c.ErrorType) || wire.UserAbort(c.FinishReason):
 		if c.Closed.OK {
 			return ending{howAborted, rel(c.Closed)}
 		}

@@ -239,7 +239,7 @@ func (v *view) brokenBy() string {
 	switch {
 	case s == nil:
 		return byUnknown
-	case s.ErrorType != "" && !UserAbort(s.ErrorType), s.Status >= 400:
+	case s.ErrorType != "" && !wire.UserAbort(s.ErrorType), s.Status >= 400:
 		return byEngine
 	case v.tells(wire.TierServer, wire.FindingDeadStream) && v.clientNotBefore(endOf(s, &v.server)) <= v.end.at+secondUS:
 		return byEngine // it stopped first, without a word

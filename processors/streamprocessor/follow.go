@@ -246,11 +246,8 @@ func (f *follower) ended(s *wire.Stream) bool {
 	return f.sawDone || s.FinishReason != "" || s.ErrorType != "" || s.Status >= 400
 }
 
-// aborted are finish reasons that mean that whoever asked went away.
-var aborted = []string{"client_abort", "abort", "aborted", "cancelled", "canceled", "client_disconnect"}
-
 func (f *follower) finish(s *wire.Stream) {
-	abort := slices.Contains(aborted, s.FinishReason) || slices.Contains(aborted, s.ErrorType) || s.Status == 499
+	abort := wire.UserAbort(s.FinishReason) || wire.UserAbort(s.ErrorType) || s.Status == wire.StatusClientGone
 	// Many emitters tell neither kinds nor reasons: that their record ends is no sign of a dead stream.
 	silentEmitter := !f.sawOther && s.FinishReason == "" && s.ErrorType == "" && s.Status < 400
 	done := !abort && (f.sawDone || s.FinishReason != "" || silentEmitter)

@@ -219,6 +219,7 @@ CREATE TABLE icl_minute
     `model` LowCardinality(String) COMMENT 'Model of the target',
     `model_version` LowCardinality(String) COMMENT 'Version of the model',
     `generation` DateTime64(6, 'UTC') COMMENT 'When the minute was computed; the greatest of a minute holds' CODEC(Delta(8), ZSTD(1)),
+    `read_before` Int64 COMMENT 'All records stamped before this second are in it, seconds since the Unix epoch on the database\'s clock' CODEC(Delta(8), ZSTD(1)),
     `streams` UInt64 COMMENT 'Attempts with a server stream' CODEC(T64, ZSTD(1)),
     `chunks` UInt64 COMMENT 'Content-bearing chunks' CODEC(T64, ZSTD(1)),
     `max_gap_us` UInt32 COMMENT 'Longest gap, µs' CODEC(T64, ZSTD(1)),

@@ -164,7 +164,7 @@ func (a *assembly) attempt(n uint32) Attempt {
 // counts: for the served attempt how the request ended, and another one was left.
 func attemptState(g *wire.Gateway, ga *wire.Attempt) State {
 	switch {
-	case aborted(ga.ErrorType) || ga.Status == statusGone:
+	case wire.UserAbort(ga.ErrorType) || ga.Status == wire.StatusClientGone:
 		return StateAborted
 	case ga.ErrorType != "" || ga.Status >= 400:
 		return StateFailed
@@ -180,7 +180,7 @@ func attemptState(g *wire.Gateway, ga *wire.Attempt) State {
 
 func gatewayState(g *wire.Gateway) State {
 	switch {
-	case g.CancelledAt != 0 || aborted(g.ErrorType) || g.Status == statusGone:
+	case g.CancelledAt != 0 || wire.UserAbort(g.ErrorType) || g.Status == wire.StatusClientGone:
 		return StateAborted
 	case g.ErrorType != "" || g.Status >= 400:
 		return StateFailed

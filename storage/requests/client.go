@@ -179,9 +179,9 @@ func (c *mergedClient) state() State {
 	switch {
 	case c.Aborted.OK && (!c.Done.OK || c.Aborted.V < c.Done.V):
 		return StateAborted
-	case c.ErrorType != "" && !aborted(c.ErrorType):
+	case c.ErrorType != "" && !wire.UserAbort(c.ErrorType):
 		return StateFailed
-	case aborted(c.ErrorType) || aborted(c.FinishReason):
+	case wire.UserAbort(c.ErrorType) || wire.UserAbort(c.FinishReason):
 		return StateAborted
 	case c.Done.OK:
 		return StateCompleted

@@ -121,18 +121,6 @@ func mergeSegments(segs []wire.Stream) merged {
 // maxEvidence bounds the numbers kept of one conflict.
 const maxEvidence = 16
 
-// aborted reports whether a finish reason or an error means that the user or client ended the stream.
-func aborted(reason string) bool {
-	switch reason {
-	case "client_abort", "abort", "aborted", "cancelled", "canceled", "client_disconnect":
-		return true
-	}
-	return false
-}
-
-// statusGone is what proxies log when the client closed the connection before the answer's end.
-const statusGone = 499
-
 // open reports a stream that was watched to the last and has no end: it is silent, not complete.
 func (m *merged) open() bool {
 	return m.ObservedUS.OK && !m.EndUS.OK && m.FinishReason == "" && m.ErrorType == "" && m.Status < 400 && !slices.Contains(m.line.kind, wire.KindDone)
@@ -160,7 +148,7 @@ func streamState(m *merged) State {
 		return StateFailed
 	case !m.Final && !m.EndUS.OK, m.open():
 		return StateRunning
-	case aborted(m.FinishReason) || aborted(m.ErrorType) || m.Status == statusGone:
+	case wire.UserAbort(m.FinishReason) || wire.UserAbort(m.ErrorType) || m.Status == wire.StatusClientGone:
 		return StateAborted
 	case m.ErrorType != "" || m.Status >= 400 || m.FinishReason == "error", m.cut():
 		return StateFailed

@@ -8,6 +8,9 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/fermata-io/fermata/internal/wire"
+	"github.com/fermata-io/fermata/storage/arrivals"
 )
 
 var (
@@ -43,32 +46,26 @@ func limited(ctx context.Context, name string, readonly int) context.Context {
 	}))
 }
 
-const (
-	secondForm = "2006-01-02 15:04:05"
-	microForm  = "2006-01-02 15:04:05.000000"
-)
+// microForm is the form of an instant that a query parameter takes, to the microsecond.
+const microForm = "2006-01-02 15:04:05.000000"
 
 type minute struct {
 	tenant string
 	at     time.Time
 }
 
-// Now returns the time on the database's clock, which arrivals are stamped with.
-func (s *Store) Now(ctx context.Context) (time.Time, error) {
-	var now time.Time
-	if err := s.conn.QueryRow(limited(ctx, "rollup_now", 2), "SELECT now64(6, 'UTC')").Scan(&now); err != nil {
-		return now, fmt.Errorf("ask for the database's time: %w", err)
-	}
-	return now, nil
+// Clock returns what tells up to which second of arrival Refresh may read.
+func Clock(conn driver.Conn, servers int, lag time.Duration, warn func(text string)) *arrivals.Clock {
+	return arrivals.New(conn, arrivals.Options{Tables: []string{"streams"}, Lag: lag, Servers: servers, Warn: warn})
 }
 
-// Refresh computes anew every minute that got a record at or after since, on the database's clock, and has not been computed
-// after that, and returns how many minutes those were. Calling it again without new records does nothing but compute the
-// minutes of the current second again.
-func (s *Store) Refresh(ctx context.Context, since time.Time) (int, error) {
+// Refresh computes anew every minute that got a record between second from of arrival and the moment's safe one and is not
+// known to hold it, and returns how many minutes those were. Where Refresh of an earlier moment came to an end, from may be its
+// safe second. Calling it again without new records does nothing.
+func (s *Store) Refresh(ctx context.Context, from int64, m arrivals.Moment) (int, error) {
 	done := map[minute]bool{}
 	for {
-		dirty, err := s.dirty(ctx, since)
+		dirty, last, err := s.dirty(ctx, from, m.Safe)
 		if err != nil {
 			return len(done), err
 		}
@@ -82,9 +79,11 @@ func (s *Store) Refresh(ctx context.Context, since time.Time) (int, error) {
 		if len(todo) == 0 {
 			return len(done), nil
 		}
+		// Later than the generation before, also where the clock was set back.
+		generation := time.UnixMicro(max(m.US, last+1))
 		for len(todo) > 0 {
 			n := min(len(todo), maxMinutes)
-			if err := s.compute(ctx, todo[:n]); err != nil {
+			if err := s.compute(ctx, todo[:n], generation, m.Safe); err != nil {
 				return len(done), err
 			}
 			todo = todo[n:]
@@ -92,42 +91,40 @@ func (s *Store) Refresh(ctx context.Context, since time.Time) (int, error) {
 	}
 }
 
-func (s *Store) dirty(ctx context.Context, since time.Time) ([]minute, error) {
+// dirty lists minutes to compute, and the greatest generation of them, µs since the Unix epoch.
+func (s *Store) dirty(ctx context.Context, from, until int64) (out []minute, last int64, err error) {
 	const most = 10_000
 	rs, err := s.conn.Query(limited(ctx, "rollup_dirty", 2), dirtySQL,
-		clickhouse.Named("since", since.UTC().Format(secondForm)), clickhouse.Named("limit", uint32(most)))
+		clickhouse.Named("from", max(0, from)), clickhouse.Named("until", until), clickhouse.Named("limit", uint32(most)))
 	if err != nil {
-		return nil, fmt.Errorf("find minutes to compute: %w", err)
+		return nil, 0, fmt.Errorf("find minutes to compute: %w", err)
 	}
 	defer func() { _ = rs.Close() }() // its error is that of Err
-	var out []minute
 	for rs.Next() {
 		var m minute
-		if err := rs.Scan(&m.tenant, &m.at); err != nil {
-			return nil, fmt.Errorf("find minutes to compute: %w", err)
+		var generation int64
+		if err := rs.Scan(&m.tenant, &m.at, &generation); err != nil {
+			return nil, 0, fmt.Errorf("find minutes to compute: %w", err)
 		}
 		m.at = m.at.UTC()
-		out = append(out, m)
+		out, last = append(out, m), max(last, generation)
 	}
 	if err := rs.Err(); err != nil {
-		return nil, fmt.Errorf("find minutes to compute: %w", err)
+		return nil, 0, fmt.Errorf("find minutes to compute: %w", err)
 	}
-	return out, nil
+	return out, last, nil
 }
 
-// compute replaces minutes, which ascend.
-func (s *Store) compute(ctx context.Context, ms []minute) error {
-	generation, err := s.Now(ctx)
-	if err != nil {
-		return err
-	}
+// compute replaces minutes, which ascend, by what is read now; everything that arrived before a second is.
+func (s *Store) compute(ctx context.Context, ms []minute, generation time.Time, readBefore int64) error {
 	tenants, minutes := make([]string, len(ms)), make([]uint32, len(ms))
 	for i, m := range ms {
 		tenants[i], minutes[i] = m.tenant, uint32(m.at.Unix()) //nolint:gosec // until 2106
 	}
-	err = s.conn.Exec(limited(ctx, "rollup_icl", 0), iclRefreshSQL,
+	err := s.conn.Exec(limited(ctx, "rollup_icl", 0), iclRefreshSQL,
 		clickhouse.Named("first", ms[0].at.Format(microForm)), clickhouse.Named("last", ms[len(ms)-1].at.Format(microForm)),
-		clickhouse.Named("tenants", tenants), clickhouse.Named("minutes", minutes),
+		clickhouse.Named("tenants", tenants), clickhouse.Named("minutes", minutes), clickhouse.Named("aborts", wire.UserAborts()),
+		clickhouse.Named("lost", uint32(wire.SeqLost)), clickhouse.Named("read_before", readBefore),
 		clickhouse.Named("generation", generation.UTC().Format(microForm)))
 	if err != nil {
 		return fmt.Errorf("compute minutes: %w", err)
@@ -148,8 +145,8 @@ type ICL struct {
 // ICLByModel returns the inter-chunk latency by model of the whole minutes in [since, until).
 func (s *Store) ICLByModel(ctx context.Context, tenant string, since, until time.Time) ([]ICL, error) {
 	rs, err := s.conn.Query(limited(ctx, "icl_by_model", 2), iclByModelSQL,
-		clickhouse.Named("tenant", tenant), clickhouse.Named("since", since.UTC().Format(secondForm)),
-		clickhouse.Named("until", until.UTC().Format(secondForm)), clickhouse.Named("limit", uint32(maxModels)))
+		clickhouse.Named("tenant", tenant), clickhouse.Named("since", since.UTC().Format(time.DateTime)),
+		clickhouse.Named("until", until.UTC().Format(time.DateTime)), clickhouse.Named("limit", uint32(maxModels)))
 	if err != nil {
 		return nil, fmt.Errorf("query icl_by_model: %w", err)
 	}

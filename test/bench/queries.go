@@ -92,8 +92,12 @@ func (b *bench) queries(ctx context.Context) (err error) {
 		return err
 	}
 	store := rollups.New(db.conn)
+	all, err := rollups.Clock(db.conn, 1, 0, nil).Settled(ctx)
+	if err != nil {
+		return err
+	}
 	cpu, begin := ingestbench.CPU(b.eng.PID()), time.Now()
-	minutes, err := store.Refresh(ctx, begin.Add(-time.Hour))
+	minutes, err := store.Refresh(ctx, 0, all)
 	if err != nil {
 		return err
 	}

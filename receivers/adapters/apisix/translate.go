@@ -117,7 +117,7 @@ func One(obj []byte) (wire.Gateway, error) {
 		g.Status = int32(status.V)
 	}
 	switch {
-	case g.Status == 499:
+	case g.Status == wire.StatusClientGone:
 		g.CancelledAt = g.LastByteAt // nginx's code for a client that went away
 	case g.Status >= 400:
 		g.ErrorType = "http_" + strconv.Itoa(int(g.Status))

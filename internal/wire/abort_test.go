@@ -1,0 +1,20 @@
+package wire_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/fermata-io/fermata/internal/wire"
+)
+
+func TestUserAbort(t *testing.T) {
+	for _, class := range append(wire.UserAborts(), "AbortError", "CANCELLED") {
+		require.True(t, wire.UserAbort(class), class)
+	}
+	for _, class := range []string{"", "stop", "error", "timeout", "length"} {
+		require.False(t, wire.UserAbort(class), class)
+	}
+	wire.UserAborts()[0] = "stop"
+	require.False(t, wire.UserAbort("stop"), "the list is a copy")
+}
