@@ -16,6 +16,7 @@ type Case struct {
 	Stalls  []CaseStall  `json:"stalls"`
 	Loop    *CaseLoop    `json:"loop"`
 	Streams []CaseStream `json:"streams"`
+	CaseLabel
 }
 
 // CaseStall is a gap that must be found.

@@ -3,6 +3,7 @@ package corpus
 import (
 	"encoding/hex"
 	"fmt"
+	"math"
 
 	"github.com/zeebo/xxh3"
 
@@ -31,6 +32,22 @@ type CaseFacts struct {
 	Part             uint32   `json:"part"`
 	BodyBytes        int64    `json:"bytes"`
 	Queued           *bool    `json:"queued"`
+	Attempt          uint32   `json:"attempt"`
+	QueryType        string   `json:"query_type"`
+	ResponseID       string   `json:"response_id"`
+	NoID             bool     `json:"no_id"` // the page does not know the request's id
+	Share            float64  `json:"share"` // chunks that a paint shows; 0: all that were received
+	Retractions      [][2]int `json:"retractions"`
+	LongFrames       [][2]int `json:"long_frames"`
+	// Attempts are a gateway's; start and end in ms.
+	Attempts []struct {
+		Attempt    uint32  `json:"attempt"`
+		Start      float64 `json:"start"`
+		End        float64 `json:"end"`
+		Status     int32   `json:"status"`
+		Deployment string  `json:"deployment"`
+		Served     bool    `json:"served"`
+	} `json:"attempts"`
 }
 
 // Records are a case as real senders would send it.
@@ -84,7 +101,11 @@ func (c *Case) Play(prefix string, baseUS int64) Records {
 			}
 			s.received(page(s), size)
 		case "paint":
-			s.painted(page(s), c.ID == "P03")
+			share := s.Share
+			if c.ID == "P03" {
+				share = 1
+			}
+			s.painted(page(s), share)
 		case "rum":
 			s.scalars(page(s), baseUS)
 		case "beacon":
@@ -104,7 +125,7 @@ func requestID(prefix, id string) string {
 	return prefix + id
 }
 
-func us(ms float64) int64 { return int64(ms*1000 + 0.5) }
+func us(ms float64) int64 { return int64(math.Round(ms * 1000)) }
 
 // engine is the stream as a server tells it: aborts and resets are an end, not a chunk.
 func (s *CaseStream) engine(prefix string, baseUS int64) wire.Stream {
@@ -114,7 +135,10 @@ func (s *CaseStream) engine(prefix string, baseUS int64) wire.Stream {
 	w := wire.Stream{
 		RequestID: requestID(prefix, s.Request), Tenant: wire.DefaultTenant, Tier: wire.TierServer, Attempt: 1, Emitter: "engine", Final: true,
 		Target: wire.Target{Model: "case-model", ModelVersion: s.Version}, StartedAt: baseUS + us(s.T0), FinishReason: s.Finish,
-		Chunks: s.columns(),
+		QueryType: s.QueryType, ResponseID: s.ResponseID, Chunks: s.columns(),
+	}
+	if s.Attempt > 0 {
+		w.Attempt = s.Attempt
 	}
 	if n := len(s.T); n > 0 {
 		w.EndUS = wire.Some(us(s.T[n-1]))
@@ -187,6 +211,11 @@ func (r *Records) gateway(s *CaseStream, prefix string, baseUS int64) {
 	if s.UpstreamClosed != nil {
 		g.UpstreamClosedAt = baseUS + us(*s.UpstreamClosed)
 	}
+	for _, a := range s.Attempts {
+		g.Attempts = append(g.Attempts, wire.Attempt{
+			Attempt: a.Attempt, Deployment: a.Deployment, Start: baseUS + us(a.Start), End: baseUS + us(a.End), Status: a.Status, Served: a.Served,
+		})
+	}
 	r.Gateways = append(r.Gateways, g)
 	if len(s.T) > 0 {
 		w := s.engine(prefix, baseUS)
@@ -228,10 +257,10 @@ func (s *CaseStream) received(p *wire.Client, size uint32) {
 	s.page(p)
 }
 
-// painted fills in the paints: each shows all that was received, or one chunk.
-func (s *CaseStream) painted(p *wire.Client, one bool) {
+// painted fills in the paints: each shows all that was received, or so many chunks.
+func (s *CaseStream) painted(p *wire.Client, share float64) {
 	got, shown := 0, 0
-	for _, t := range s.T {
+	for i, t := range s.T {
 		at := us(s.T0) + pageAgeUS + us(t)
 		for got < p.Recv.Len() && p.Recv.T[got] <= at {
 			got++
@@ -240,7 +269,7 @@ func (s *CaseStream) painted(p *wire.Client, one bool) {
 		for shown < got {
 			n += p.Recv.Bytes[shown]
 			shown++
-			if one {
+			if share > 0 && float64(shown) >= share*float64(i+1) {
 				break
 			}
 		}
@@ -256,6 +285,18 @@ func (s *CaseStream) page(p *wire.Client) {
 	for _, v := range s.Visibility {
 		t, _ := v[0].(float64)
 		p.Visibility = append(p.Visibility, wire.VisibilityChange{T: us(s.T0) + pageAgeUS + us(t), Hidden: v[1] == "hidden"})
+	}
+	for _, v := range s.Retractions {
+		p.Retractions = append(p.Retractions, wire.Retraction{T: us(s.T0) + pageAgeUS + us(float64(v[0])), Bytes: uint32(v[1])}) //nolint:gosec // small
+	}
+	for _, v := range s.LongFrames {
+		p.LongFrames = append(p.LongFrames, wire.LongFrame{T: us(s.T0) + pageAgeUS + us(float64(v[0])), Dur: us(float64(v[1]))})
+	}
+	if s.ResponseID != "" {
+		p.ResponseID = s.ResponseID
+	}
+	if s.NoID {
+		p.RequestID = ""
 	}
 	if s.Closed != nil {
 		p.Closed = wire.Some(us(s.T0) + pageAgeUS + us(*s.Closed))

@@ -126,11 +126,14 @@ func (v *view) explainedByRelease(f *stall.Finding) bool {
 	return false
 }
 
-// cutShort reports a silence that the user ended by leaving before it was a freeze: what was under way then is not
-// known.
+// cutShort reports a silence that no chunk ended and that is told otherwise: as the broken connection's, or not at all where
+// the user left before it was a freeze, since what was under way then is not known.
 func (v *view) cutShort(f *stall.Finding) bool {
+	if f.Kind != wire.FindingStall || f.Chunk < int64(v.recv.len()) {
+		return false
+	}
 	cfg := v.cfg.Stall.For(v.r.QueryType)
-	return v.end.how == howAborted && f.Chunk >= int64(v.recv.len()) && f.DurationUS < cfg.Freeze.Microseconds()
+	return v.end.how == howFailed || v.end.how == howAborted && f.DurationUS < cfg.Freeze.Microseconds()
 }
 
 // gapOf returns how long a tier took over the positions of a downstream finding; ok is false when it can't be

@@ -7,7 +7,7 @@ import (
 	"github.com/fermata-io/fermata/processors/flat"
 )
 
-const codecVersion = 1
+const codecVersion = 2
 
 // ErrState is wrapped by every error of UnmarshalBinary.
 var ErrState = errors.New("repetition state can't be read")
@@ -59,6 +59,7 @@ func (d *Detector) fields(c *flat.Coder) {
 func (s *slot) fields(c *flat.Coder) {
 	c.Bool(&s.hashes)
 	flat.Int(c, &s.used)
+	flat.Int(c, &s.blank)
 	s.chars.fields(c)
 	s.words.fields(c)
 	s.places.fields(c)
@@ -100,7 +101,7 @@ func (t *track) fields(c *flat.Coder) {
 	}
 	for _, v := range []*uint32{
 		&t.n, &t.match, &t.exact, &t.miss, &t.shifts, &t.next, &t.start, &t.step, &t.lastEnd,
-		&t.news, &t.spaced, &t.varied, &t.steps, &t.ups, &t.listed, &t.number,
+		&t.news, &t.spaced, &t.varied, &t.steps, &t.ups, &t.rise, &t.listed, &t.number,
 	} {
 		flat.Int(c, v)
 	}
@@ -178,7 +179,7 @@ func (s *slot) possible() bool {
 	e := &s.loop.found.Evidence
 	return c.lag <= maxLag && c.lag+c.run <= c.n && (c.lag > 0 || c.run == 0) && c.context <= contextOpaque &&
 		w.main.possible(w.n) && w.alt.possible(w.n) && w.loose.possible(w.n) && w.part.chars < maxWord && uint32(w.part.chars) <= c.n &&
-		s.loop.state <= broken && s.loop.class.kind <= blank && e.Match <= Drifting && e.PeriodChars >= 0 &&
+		s.loop.state <= byBlank && uint32(s.blank) <= c.n && s.loop.class.kind <= blank && e.Match <= Drifting && e.PeriodChars >= 0 &&
 		s.places.local >= 0 && (s.loop.state != byWords || w.held)
 }
 

@@ -1,6 +1,9 @@
 package repetition
 
-import "unicode/utf8"
+import (
+	"math"
+	"unicode/utf8"
+)
 
 const slots = 2
 
@@ -18,8 +21,9 @@ type Detector struct {
 
 // slot holds one channel's text and loop.
 type slot struct {
-	owner  int8 // channel + 1; 0: free
-	hashes bool // fed by WriteHashes
+	owner  int8   // channel + 1; 0: free
+	hashes bool   // fed by WriteHashes
+	blank  uint16 // white space since the last other character, as far as it can count
 	used   uint32
 	chars  chars
 	words  words
@@ -122,6 +126,19 @@ func (s *slot) write(d *Detector, text string, dst []Event) []Event {
 			}
 		default:
 			s.charsBroke()
+		}
+		if bits&isSpace != 0 {
+			if s.blank < math.MaxUint16 {
+				s.blank++
+			}
+			if s.blank == blankChars && s.loop.state == quiet {
+				dst = s.judgeBlank(d.cfg, dst)
+			}
+		} else if s.blank > 0 {
+			if s.loop.state == byBlank {
+				dst = s.close(d.cfg, stopped, c.n-1, false, dst)
+			}
+			s.blank = 0
 		}
 		p.exact = (p.exact ^ uint32(sym)) * fnvPrime
 		if p.chars == 1 && bits&isWord == 0 && p.prev&isLetter != 0 && (sym == '.' || sym == ')') {

@@ -141,6 +141,9 @@ type sight struct {
 	short   bool    // words too short for a language's: codes, initials
 	counts  bool    // a running number is all that changes
 	listed  bool    // and it stands where lists have theirs
+	hashes  bool    // only hashes of the words are known: nothing tells prose from data
+
+	thought bool // of the reasoning, which nobody asks to repeat something
 }
 
 // Moments of judgement.
@@ -187,6 +190,8 @@ const (
 	ordinalCopies  = 10
 	shufflePlain   = 0.45
 	shuffleChars   = 400
+	thoughtCopies  = 8
+	thoughtChars   = 400
 )
 
 // judge decides whether a sight is a loop, and how sure that is.
@@ -238,6 +243,8 @@ func (c *Config) bar(s sight, m moment) (copies, chars float64) {
 	switch {
 	case m == atLimit && s.kind != prose && s.copies < 4:
 		chars = max(chars, dataFewChars)
+	case (m == stopped || m == atStop) && s.thought && s.kind == prose:
+		copies, chars = thoughtCopies, thoughtChars
 	case m == stopped && s.kind != prose, (m == stopped || m == atStop) && s.opaque:
 		copies = never
 	}
@@ -275,6 +282,8 @@ func (c *Config) unlike(s sight, m moment, copies, chars float64) (float64, floa
 	switch {
 	case m == atStop || m == stopped:
 		return never, chars
+	case s.empty:
+		return copies, chars // white space, whatever its order
 	case counter && s.reading >= sentenceWords && s.plain >= countPlain && s.text >= textShare:
 		return copies, chars // all that changes is a number
 	case counter && s.listed && s.words >= s.varied+1:
@@ -284,6 +293,8 @@ func (c *Config) unlike(s sight, m moment, copies, chars float64) (float64, floa
 	case s.kind != prose || s.reading < sentenceWords:
 		return never, chars
 	case !s.counts && s.varied > 1+0.04*s.words: // numbers that change here and there are news
+		return never, chars
+	case s.hashes && s.match == Drifting && s.quality < driftLongQual:
 		return never, chars
 	case s.short || s.plain < driftPlain:
 		return never, chars

@@ -15,6 +15,7 @@ const (
 	byChars       // raised, followed by characters
 	byWords       // raised, followed by words
 	broken        // raised; the text broke off and may go on
+	byBlank       // raised; white space in no order
 )
 
 // endSlack is how many characters after a loop may still belong to its end: a quote, a line end.
@@ -50,7 +51,7 @@ func (s *slot) charSight() sight {
 	u := c.unit()
 	return sight{
 		match: Exact, class: u.class(16, c.opaque()),
-		period: float64(c.lag), copies: 1 + float64(c.run)/float64(c.lag), chars: float64(c.run + c.lag), quality: 1,
+		period: float64(c.lag), copies: 1 + float64(c.run)/float64(c.lag), chars: float64(c.run + c.lag), quality: 1, thought: s.thought(),
 	}
 }
 
@@ -60,17 +61,19 @@ func (s *slot) begin() uint32 {
 	c := &s.chars
 	start := c.start()
 	whole := s.places.count(start, start+1) == 1
-	ends := true
-	for k := range min(4, c.lag/4) {
-		if c.n-start-k > charRing {
-			break
+	rest := start // of the chunk that start lies in
+	for k := uint32(1); k < min(4, c.lag/4+1) && c.n-start-k <= charRing; k++ {
+		if s.places.count(start+k, start+k+1) == 0 {
+			continue
 		}
-		if k > 0 && s.places.count(start+k, start+k+1) == 1 && (ends || !whole) {
+		if endsSentence(c.ring[(start+k-1)&charMask]) {
 			return start + k
 		}
-		ends = ends && endsSentence(c.ring[(start+k)&charMask])
+		if !whole && rest == start {
+			rest = start + k
+		}
 	}
-	return start
+	return rest
 }
 
 // charsBroke ends the run that was followed by characters.
@@ -132,8 +135,15 @@ func (s *slot) measure(end uint32, v sight, conf float64) {
 	f.LastChunk, f.Confidence = s.places.last, conf
 	e.Chars, e.Match, e.Quality = int64(end)-e.StartChar, v.match, v.quality
 	e.Repeats = int64(v.copies)
+	if v.words > 1 { // the last word is not known before another begins
+		e.Repeats = int64(v.copies + 1.01/v.words)
+	}
 	if v.match == Exact {
-		e.Repeats = e.Chars / max(1, e.PeriodChars)
+		slack := int64(0)
+		if v.words > 0 { // nor is the white space behind it
+			slack = min(4, e.PeriodChars/8)
+		}
+		e.Repeats = (e.Chars + slack) / max(1, e.PeriodChars)
 	}
 }
 
@@ -143,7 +153,7 @@ func (s *slot) judgeWords(cfg *Config, dst []Event) []Event {
 	e := &l.found.Evidence
 	goesOn := m.lag > 0 && int64(m.start) <= e.StartChar+2*e.PeriodChars+16
 	switch l.state {
-	case byChars:
+	case byChars, byBlank:
 		return dst
 	case broken:
 		if goesOn && m.miss == 0 && m.copies() > 2 {
@@ -178,6 +188,31 @@ func (s *slot) judgeWords(cfg *Config, dst []Event) []Event {
 	m.next = m.n + max(16, m.n/2)
 	return s.tell(op, byWords, m.lastEnd, v, conf, dst)
 }
+
+// blankSight is white space in no order, seen as a loop of one character.
+func (s *slot) blankSight() sight {
+	n := float64(s.blank)
+	return sight{match: Masked, class: class{kind: blank, empty: true}, period: 1, copies: n, chars: n, quality: 1}
+}
+
+// judgeBlank looks at a long row of white space.
+func (s *slot) judgeBlank(cfg *Config, dst []Event) []Event {
+	v := s.blankSight()
+	ok, conf := cfg.judge(v, live)
+	if !ok {
+		return dst
+	}
+	s.raiseBlank(cfg, v)
+	return s.tell(Raise, byBlank, s.chars.n, v, conf, dst)
+}
+
+func (s *slot) raiseBlank(cfg *Config, v sight) {
+	start := s.chars.n - uint32(s.blank)
+	s.raise(start, s.places.at(start, s.chars.n), v, mix(cfg.HashKey, ' '))
+}
+
+// thought reports whether this is the reasoning's text.
+func (s *slot) thought() bool { return Channel(s.owner-1) == Reasoning } //nolint:gosec // small by construction
 
 // forChars reports whether the characters are the better judge: they know the place and cut no word.
 func (s *slot) forChars(v sight) bool {
@@ -223,7 +258,7 @@ func (s *slot) wordSight(cfg *Config, m *track) (v sight, ok bool) {
 	}
 	u := s.words.unit(m.lag)
 	v = sight{
-		class: u.class(4, false), period: float64(u.chars), copies: m.copies(), chars: length,
+		class: u.class(4, false), period: float64(u.chars), copies: m.copies(), chars: length, hashes: s.hashes, thought: s.thought(),
 		quality: float64(m.match) / float64(m.n), words: float64(m.lag), reading: u.sentence,
 		varied: float64(m.differ()) / (m.copies() - 1), text: float64(u.text()) / float64(max(1, u.chars)),
 		code:  float64(u.marks) / float64(max(1, u.chars)),
@@ -278,7 +313,7 @@ func (s *slot) finish(cfg *Config, how Finish, dst []Event) []Event {
 // close ends the finding: it is kept or withdrawn, or raised at the last moment.
 func (s *slot) close(cfg *Config, m moment, end uint32, limit bool, dst []Event) []Event {
 	l := &s.loop
-	v, chars := s.lastSight(cfg, m)
+	v, from := s.lastSight(cfg, m)
 	yes, conf := false, 0.0
 	if v.copies > 0 {
 		yes, conf = cfg.judge(v, m)
@@ -294,11 +329,8 @@ func (s *slot) close(cfg *Config, m moment, end uint32, limit bool, dst []Event)
 		return append(dst, Event{Withdraw, l.found})
 	case was == broken || m == stopped:
 		l.found.Confidence = conf
-	case was == quiet && chars:
-		s.raiseChars(cfg, v)
-		s.measure(end, v, conf)
 	case was == quiet:
-		s.raiseWords(cfg, v)
+		from(cfg, v)
 		s.measure(end, v, conf)
 	default:
 		s.measure(end, v, conf)
@@ -313,24 +345,27 @@ func (s *slot) close(cfg *Config, m moment, end uint32, limit bool, dst []Event)
 	return append(dst, Event{op, l.found})
 }
 
-// lastSight is the best sight at the end of a loop, and whether it is the characters'.
-func (s *slot) lastSight(cfg *Config, m moment) (v sight, chars bool) {
+// lastSight is the best sight at the end of a loop, and what raises it.
+func (s *slot) lastSight(cfg *Config, m moment) (v sight, raise func(*Config, sight)) {
 	c, l := &s.chars, &s.loop
 	if m == stopped || l.state == broken { // what was told of it
 		e := &l.found.Evidence
 		return sight{
 			match: e.Match, class: l.class, period: float64(e.PeriodChars),
-			copies: float64(e.Repeats), chars: float64(e.Chars), quality: e.Quality,
-		}, true
+			copies: float64(e.Repeats), chars: float64(e.Chars), quality: e.Quality, thought: s.thought(),
+		}, s.raiseChars
 	}
 	if c.lag > 0 && c.run >= c.lag && l.state != byWords {
 		v = s.charSight()
 		if yes, _ := cfg.judge(v, m); yes {
-			return v, true
+			return v, s.raiseChars
 		}
 	}
 	if w, _, yes := s.bestWords(cfg, m); yes {
-		return w, false
+		return w, s.raiseWords
 	}
-	return v, true
+	if s.blank > 0 && (l.state == quiet || l.state == byBlank) {
+		return s.blankSight(), s.raiseBlank
+	}
+	return v, s.raiseChars
 }

@@ -38,6 +38,9 @@ type part struct {
 	prev   uint8 // class bits of the character before
 }
 
+// maxStep is the largest step of a running number: offsets and codes go up by more than one.
+const maxStep = 1000
+
 const fnvPrime = 0x01000193 // FNV-1
 
 // mark adds a character to the masked hash: one sign for a run of digits, one for a run of white space.
@@ -89,8 +92,9 @@ type track struct {
 	news    uint32 // words that miss and were not seen for a while, once there was a whole copy
 	spaced  uint32 // words without digits that match but for white space
 	varied  uint32 // words with digits that match but for these
-	steps   uint32 // of these, numbers one above the one before, or equal to it
-	ups     uint32 // of these, numbers one above the one before
+	steps   uint32 // of these, numbers one step above the one before, or equal to it
+	ups     uint32 // of these, numbers one step above the one before
+	rise    uint32 // by what the number rose last, if by more than one
 	listed  uint32 // of these, bare numbers with a full stop or the like, as lists have
 	number  uint32 // the last such number
 }
@@ -100,7 +104,12 @@ func (t *track) begin(lag, start uint32, known uint32) {
 	t.adv = uint64(known) * uint64(t.step)
 }
 
-func (t *track) copies() float64 { return 1 + float64(t.adv)/65536 }
+func (t *track) copies() float64 {
+	if t.shifts == 0 {
+		return 1 + float64(t.n)/float64(t.lag)
+	}
+	return 1 + float64(t.adv)/65536
+}
 
 func (t *track) compare(a, b uint16, end uint32) {
 	t.n++
@@ -124,9 +133,14 @@ func (t *track) vary(number uint32, digits, listed bool) {
 		return
 	}
 	t.varied++
-	if up := number - t.number; up <= 1 { // the same number may stand twice in a copy
+	switch up := number - t.number; {
+	case up == 0: // the same number may stand twice in a copy
 		t.steps++
-		t.ups += up
+	case up == 1, up == t.rise && up <= maxStep:
+		t.steps++
+		t.ups++
+	default:
+		t.rise = up
 	}
 	if listed {
 		t.listed++
@@ -137,7 +151,7 @@ func (t *track) vary(number uint32, digits, listed bool) {
 // differ is the number of words that match but for digits: those seen as they came, and those before.
 func (t *track) differ() uint32 { return t.match - t.exact - t.spaced }
 
-// counts reports whether all that changes from copy to copy is one number, and that by one; it may stand three times.
+// counts reports whether all that changes from copy to copy is one number, and that by the same step; it may stand three times.
 // Most of the words that differ must have been seen as they came, since only then their numbers are known.
 func (t *track) counts() bool {
 	d := t.differ()
