@@ -202,7 +202,7 @@ func LogRecords(b []byte, first func(*Source, []byte) bool, f func(*Source, *Log
 		if first != nil && first(&w.src, item) {
 			return nil
 		}
-		if err := w.log.parse(item); err != nil {
+		if err := w.log.Parse(item); err != nil {
 			return err
 		}
 		return f(&w.src, &w.log)
@@ -214,21 +214,21 @@ func LogRecords(b []byte, first func(*Source, []byte) bool, f func(*Source, *Log
 // the items. Resource and scope may follow their items on the wire, so they are looked for first.
 func scopes(b []byte, src *Source, f func(item []byte) error) error {
 	src.Index = -1
-	return each(b, 1, func(rs []byte) error {
+	return Each(b, 1, func(rs []byte) error {
 		src.Index++
 		src.Resource = src.Resource[:0]
-		if err := each(rs, 1, func(r []byte) (err error) {
+		if err := Each(rs, 1, func(r []byte) (err error) {
 			src.Resource, err = repeatedAttrs(src.Resource, r, 1)
 			return err
 		}); err != nil {
 			return err
 		}
-		return each(rs, 2, func(ss []byte) error {
+		return Each(rs, 2, func(ss []byte) error {
 			src.Scope, src.ScopeName, src.ScopeVersion = src.Scope[:0], "", ""
-			if err := each(ss, 1, src.parseScope); err != nil {
+			if err := Each(ss, 1, src.parseScope); err != nil {
 				return err
 			}
-			return each(ss, 2, f)
+			return Each(ss, 2, f)
 		})
 	})
 }
@@ -257,8 +257,8 @@ func (s *Source) parseScope(b []byte) error {
 	return nil
 }
 
-// each calls f for every length-delimited field with that number.
-func each(b []byte, field uint64, f func([]byte) error) error {
+// Each calls f for every length-delimited field of a message with that number; an error of f ends it and is returned.
+func Each(b []byte, field uint64, f func([]byte) error) error {
 	for len(b) > 0 {
 		num, typ, val, rest, err := next(b)
 		if err != nil {
@@ -394,7 +394,8 @@ func (s *Span) name(name []byte) uint32 {
 	return uint32(len(s.Names) - 1) //nolint:gosec // bounded by MaxEvents
 }
 
-func (r *LogRecord) parse(b []byte) error {
+// Parse reads the bytes of one record; r's room is used again. It is valid as long as the bytes.
+func (r *LogRecord) Parse(b []byte) error {
 	*r = LogRecord{Attrs: r.Attrs[:0], raw: b}
 	for len(b) > 0 {
 		num, typ, val, rest, err := next(b)

@@ -44,6 +44,7 @@ func (t *table[T]) write(r *T, m pcommon.Map) {
 
 // read sets every known attribute; others are left alone, so that users can add their own.
 func (t *table[T]) read(r *T, m pcommon.Map, most int) error {
+	var x value
 	next := 0
 	for k, v := range m.All() {
 		i, ok := t.find(k, next)
@@ -51,7 +52,7 @@ func (t *table[T]) read(r *T, m pcommon.Map, most int) error {
 			continue
 		}
 		next = i + 1
-		x := ofPdata(v)
+		x.pdata(v)
 		if err := t.fields[i].set(r, &x, most); err != nil {
 			return &wire.FieldError{Field: t.fields[i].key, Reason: err.Error()}
 		}
@@ -61,6 +62,7 @@ func (t *table[T]) read(r *T, m pcommon.Map, most int) error {
 
 // view does what read does, from a request's bytes.
 func (t *table[T]) view(r *T, v View) error {
+	var x value
 	next := 0
 	for k := range v.Attrs {
 		i, ok := t.find(v.Attrs[k].Key, next)
@@ -68,7 +70,7 @@ func (t *table[T]) view(r *T, v View) error {
 			continue
 		}
 		next = i + 1
-		x := ofWire(v.Attrs[k].Value, v.Strings)
+		x.wire(v.Attrs[k].Value, v.Strings)
 		if err := t.fields[i].set(r, &x, v.Most); err != nil {
 			return &wire.FieldError{Field: t.fields[i].key, Reason: err.Error()}
 		}

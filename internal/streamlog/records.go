@@ -107,7 +107,7 @@ func sliceKinds(s *value) ([]wire.Kind, error) {
 	out := make([]wire.Kind, 0, s.len())
 	err := s.each(func(i int, v *value) error {
 		k, ok := wire.ParseKind(v.str)
-		if !ok {
+		if !ok || v.typ != pcommon.ValueTypeStr {
 			return fmt.Errorf("entry %d is not a kind of chunk", i)
 		}
 		out = append(out, k)

@@ -3,6 +3,7 @@ package streamlog
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 
@@ -12,6 +13,7 @@ import (
 // Strings says whether a record that is read from a request's bytes shares its strings with them.
 type Strings bool
 
+// The two ways to read strings.
 const (
 	Copied Strings = false // the record outlives the bytes
 	Shared Strings = true  // the bytes outlive the record
@@ -28,51 +30,52 @@ type value struct {
 	share Strings
 }
 
-func ofPdata(v pcommon.Value) value {
-	x := value{typ: v.Type()}
-	switch x.typ {
+// pdata makes v what p holds. Only what its type needs is set: this runs for each attribute of each record.
+func (v *value) pdata(p pcommon.Value) {
+	switch v.typ = p.Type(); v.typ {
 	case pcommon.ValueTypeStr:
-		x.str = v.Str()
+		v.str = p.Str()
 	case pcommon.ValueTypeInt:
-		x.num = uint64(v.Int()) //nolint:gosec // bits only
+		v.num = uint64(p.Int()) //nolint:gosec // bits only
 	case pcommon.ValueTypeDouble:
-		x.num = math.Float64bits(v.Double())
+		v.num = math.Float64bits(p.Double())
 	case pcommon.ValueTypeBool:
-		if v.Bool() {
-			x.num = 1
+		v.num = 0
+		if p.Bool() {
+			v.num = 1
 		}
 	case pcommon.ValueTypeBytes:
-		x.bytes = v.Bytes().AsRaw()
+		v.bytes = p.Bytes().AsRaw()
 	case pcommon.ValueTypeSlice:
-		x.slice = v.Slice()
+		v.slice, v.array = p.Slice(), otlpwire.Value{}
 	case pcommon.ValueTypeEmpty, pcommon.ValueTypeMap:
 	}
-	return x
 }
 
-func ofWire(v otlpwire.Value, share Strings) value {
-	x := value{share: share}
-	switch v.Type {
+// wire does what pdata does.
+func (v *value) wire(w otlpwire.Value, share Strings) {
+	v.share = share
+	switch w.Type {
 	case otlpwire.String:
-		x.typ = pcommon.ValueTypeStr
-		if x.str = v.View(); share == Copied {
-			x.str = v.Str()
+		v.typ = pcommon.ValueTypeStr
+		if v.str = w.View(); share == Copied {
+			v.str = strings.Clone(v.str)
 		}
 	case otlpwire.Int:
-		x.typ, x.num = pcommon.ValueTypeInt, v.Bits()
+		v.typ, v.num = pcommon.ValueTypeInt, w.Bits()
 	case otlpwire.Double:
-		x.typ, x.num = pcommon.ValueTypeDouble, v.Bits()
+		v.typ, v.num = pcommon.ValueTypeDouble, w.Bits()
 	case otlpwire.Bool:
-		x.typ, x.num = pcommon.ValueTypeBool, v.Bits()
+		v.typ, v.num = pcommon.ValueTypeBool, w.Bits()
 	case otlpwire.Bytes:
-		x.typ, x.bytes = pcommon.ValueTypeBytes, v.Raw()
+		v.typ, v.bytes = pcommon.ValueTypeBytes, w.Raw()
 	case otlpwire.Array:
-		x.typ, x.array = pcommon.ValueTypeSlice, v
+		v.typ, v.array = pcommon.ValueTypeSlice, w
 	case otlpwire.KVList:
-		x.typ = pcommon.ValueTypeMap
+		v.typ = pcommon.ValueTypeMap
 	case otlpwire.Empty:
+		v.typ = pcommon.ValueTypeEmpty
 	}
-	return x
 }
 
 func (v *value) want(typ pcommon.ValueType) error {
@@ -96,9 +99,10 @@ func (v *value) len() int {
 
 // each calls f for the elements of a slice until it returns an error.
 func (v *value) each(f func(i int, x *value) error) (err error) {
+	var x value
 	if v.array.IsZero() {
 		for i, e := range v.slice.All() {
-			x := ofPdata(e)
+			x.pdata(e)
 			if err := f(i, &x); err != nil {
 				return err
 			}
@@ -106,7 +110,7 @@ func (v *value) each(f func(i int, x *value) error) (err error) {
 		return nil
 	}
 	malformed := v.array.Elements(func(i int, e otlpwire.Value) bool {
-		x := ofWire(e, v.share)
+		x.wire(e, v.share)
 		err = f(i, &x)
 		return err == nil
 	})

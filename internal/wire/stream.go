@@ -135,3 +135,16 @@ func (c *Chunks) ContentBearing(i int) bool {
 	}
 	return len(c.Bytes) == 0 || c.Bytes[i] > 0 || (len(c.Tokens) > 0 && c.Tokens[i] > 0)
 }
+
+// Even reports whether every array that is there has one entry for each chunk. Of a record that was validated it is true; one
+// from elsewhere has to be asked before its arrays are indexed.
+func (c *Chunks) Even() bool {
+	for _, n := range [...]int{
+		len(c.Bytes), len(c.Tokens), len(c.Kind), len(c.Choice), len(c.Text), len(c.Hashes), len(c.Logprob),
+	} {
+		if n != 0 && n != len(c.T) {
+			return false
+		}
+	}
+	return true
+}

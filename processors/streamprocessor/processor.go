@@ -188,7 +188,7 @@ func (p *streamProcessor) read(lr plog.LogRecord, now time.Time) []wire.Finding 
 		lr.Attributes().Remove(streamlog.KeyText)
 	}
 	switch {
-	case err != nil:
+	case err != nil, !s.Chunks.Even():
 		p.tel.unreadable()
 		return nil
 	case s.Synthetic:

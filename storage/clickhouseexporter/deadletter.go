@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"go.opentelemetry.io/collector/pdata/plog"
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // deadLetters keeps the records that can never be written. It is for concurrent use.
@@ -21,12 +22,18 @@ type deadLetters struct {
 var errDeadLettersFull = errors.New("the file of dead letters is full (dead_letter.max_bytes)")
 
 // put appends a record, on disk when it returns. Without a file it does nothing.
-func (d *deadLetters) put(lr plog.LogRecord) error {
+func (d *deadLetters) put(record []byte) error {
 	if d.cfg.File == "" {
 		return nil
 	}
-	one := plog.NewLogs()
-	lr.CopyTo(one.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty())
+	b := record
+	for _, field := range [...]protowire.Number{2, 2, 1} { // of its scope, its resource, all of them
+		b = protowire.AppendBytes(protowire.AppendTag(nil, field, protowire.BytesType), b)
+	}
+	one, err := (&plog.ProtoUnmarshaler{}).UnmarshalLogs(b)
+	if err != nil {
+		return fmt.Errorf("dead letter: %w", err)
+	}
 	line, err := (&plog.JSONMarshaler{}).MarshalLogs(one)
 	if err != nil {
 		return fmt.Errorf("dead letter: %w", err)

@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/exporter"
 	"go.opentelemetry.io/collector/exporter/exporterhelper"
-	"go.opentelemetry.io/collector/pdata/plog"
+	"go.opentelemetry.io/collector/exporter/exporterhelper/xexporterhelper"
 	"go.uber.org/zap"
 	"golang.org/x/time/rate"
 
@@ -106,24 +106,16 @@ func (e *clickhouseExporter) shutdown(context.Context) error {
 
 // push writes a batch. It returns nil when all of it is in ClickHouse or among the dead letters, and else an error that is
 // never permanent: the helper comes again with the same batch.
-func (e *clickhouseExporter) push(ctx context.Context, logs plog.Logs) error {
+func (e *clickhouseExporter) push(ctx context.Context, r xexporterhelper.Request) error {
 	if err := e.prepare(ctx); err != nil {
 		return err
 	}
-	records := make([]plog.LogRecord, 0, logs.LogRecordCount())
-	for _, rl := range logs.ResourceLogs().All() {
-		for _, sl := range rl.ScopeLogs().All() {
-			for _, lr := range sl.LogRecords().All() {
-				records = append(records, lr)
-			}
-		}
-	}
-	return e.write(ctx, records)
+	return e.write(ctx, r.(*request).records)
 }
 
 // write inserts the records. When ClickHouse refuses them for good it halves them until the ones at fault are alone, so
 // that one bad record costs no other.
-func (e *clickhouseExporter) write(ctx context.Context, records []plog.LogRecord) error {
+func (e *clickhouseExporter) write(ctx context.Context, records [][]byte) error {
 	err := e.insert(ctx, records)
 	if err == nil {
 		return nil
@@ -147,18 +139,18 @@ const overloadPause = 2 * time.Second
 
 // deadRecord is a record that can never be written.
 type deadRecord struct {
-	lr     plog.LogRecord
+	record []byte
 	reason string
 	why    error
 }
 
-func (e *clickhouseExporter) insert(ctx context.Context, records []plog.LogRecord) error {
+func (e *clickhouseExporter) insert(ctx context.Context, records [][]byte) error {
 	r := e.get()
 	defer e.put(r)
 	var dead []deadRecord
-	for _, lr := range records {
-		if reason, err := r.add(lr, e.cfg.MaxChunks); err != nil {
-			dead = append(dead, deadRecord{lr, reason, err})
+	for _, b := range records {
+		if reason, err := r.add(b, e.cfg.MaxChunks); err != nil {
+			dead = append(dead, deadRecord{b, reason, err})
 		}
 	}
 	for _, t := range r.tables() {
@@ -206,7 +198,7 @@ func (e *clickhouseExporter) put(r *rows) {
 // record itself never is.
 func (e *clickhouseExporter) bury(ctx context.Context, d deadRecord) {
 	e.tel.dead.Add(ctx, 1, reasons[d.reason])
-	err := e.dead.put(d.lr)
+	err := e.dead.put(d.record)
 	if e.quiet.Allow() {
 		e.log.Error("records can't be written and are put aside", zap.String("reason", d.reason),
 			zap.NamedError("example", d.why), zap.NamedError("dead_letter", err))

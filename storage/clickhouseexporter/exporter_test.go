@@ -57,11 +57,11 @@ func TestRepeatedBatchIsStoredOnce(t *testing.T) {
 	require.NoError(t, e.start(t.Context(), componenttest.NewNopHost()))
 	now := time.Now()
 	for range 3 {
-		require.NoError(t, e.push(t.Context(), streamLogs(0, 100, 5, now)))
+		require.NoError(t, e.push(t.Context(), requestOf(t, streamLogs(0, 100, 5, now))))
 	}
 	require.EqualValues(t, 100, count(t, conn, "SELECT count() FROM streams"), "the token alone, before any merge")
 	require.EqualValues(t, 100, count(t, conn, "SELECT count() FROM aliases"))
-	require.NoError(t, e.push(t.Context(), streamLogs(50, 150, 5, now)))
+	require.NoError(t, e.push(t.Context(), requestOf(t, streamLogs(50, 150, 5, now))))
 	require.EqualValues(t, 200, count(t, conn, "SELECT count() FROM streams"), "gathered otherwise it has another token")
 	require.EqualValues(t, 150, count(t, conn, "SELECT count() FROM streams FINAL"), "and its rows are equal in identity")
 	require.NoError(t, e.shutdown(t.Context()))
@@ -102,12 +102,13 @@ func TestBadRecordsCostNoOther(t *testing.T) {
 
 func TestDeadLettersAreBounded(t *testing.T) {
 	d := &deadLetters{cfg: DeadLetterConfig{File: filepath.Join(t.TempDir(), "dead"), MaxBytes: 200}}
-	lr := plog.NewLogRecord()
-	lr.SetEventName(strings.Repeat("x", 60))
-	require.NoError(t, d.put(lr))
-	require.ErrorIs(t, d.put(lr), errDeadLettersFull)
+	logs := plog.NewLogs()
+	logs.ResourceLogs().AppendEmpty().ScopeLogs().AppendEmpty().LogRecords().AppendEmpty().SetEventName(strings.Repeat("x", 60))
+	record := requestOf(t, logs).records[0]
+	require.NoError(t, d.put(record))
+	require.ErrorIs(t, d.put(record), errDeadLettersFull)
 	require.NoError(t, d.close())
-	require.ErrorIs(t, d.put(lr), errDeadLettersFull, "what is there already counts")
+	require.ErrorIs(t, d.put(record), errDeadLettersFull, "what is there already counts")
 	require.NoError(t, d.close())
 }
 

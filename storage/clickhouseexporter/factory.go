@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/exporter"
 	"go.opentelemetry.io/collector/exporter/exporterhelper"
+	"go.opentelemetry.io/collector/exporter/exporterhelper/xexporterhelper"
 	"go.uber.org/zap"
 )
 
@@ -28,13 +29,13 @@ func createLogs(ctx context.Context, set exporter.Settings, c component.Config) 
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", Type, err)
 	}
-	logs, err := exporterhelper.NewLogs(ctx, set, cfg, e.push,
+	logs, err := xexporterhelper.NewLogsRequest(ctx, set, newRequest, e.push,
 		exporterhelper.WithStart(e.start),
 		exporterhelper.WithShutdown(e.shutdown),
 		exporterhelper.WithCapabilities(consumer.Capabilities{MutatesData: false}),
 		exporterhelper.WithTimeout(exporterhelper.TimeoutConfig{Timeout: cfg.Timeout}),
 		exporterhelper.WithRetry(cfg.Retry),
-		exporterhelper.WithQueue(queueFor(set.Logger, cfg.Queue)))
+		xexporterhelper.WithQueueBatch(queueFor(set.Logger, cfg.Queue), xexporterhelper.QueueBatchSettings{Encoding: encoding{}}))
 	if err != nil {
 		return nil, err
 	}

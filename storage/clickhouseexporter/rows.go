@@ -7,8 +7,8 @@ import (
 
 	"github.com/ClickHouse/ch-go/proto"
 	"github.com/zeebo/xxh3"
-	"go.opentelemetry.io/collector/pdata/plog"
 
+	"github.com/fermata-io/fermata/internal/otlpwire"
 	"github.com/fermata-io/fermata/internal/streamlog"
 	"github.com/fermata-io/fermata/internal/wire"
 	"github.com/fermata-io/fermata/storage/aliases"
@@ -36,9 +36,10 @@ type rows struct {
 	aliases  *table.Batch[aliases.Row]
 	findings *table.Batch[findings.Row]
 
-	hash    *xxh3.Hasher // of the rows' identities and versions, in their order
-	record  wire.Stream  // its arrays are used again
-	stream  streams.Row  // likewise
+	hash    *xxh3.Hasher       // of the rows' identities and versions, in their order
+	record  otlpwire.LogRecord // its room is used again
+	from    wire.Stream        // likewise
+	stream  streams.Row        // likewise
 	alias   []aliases.Row
 	scratch []byte
 }
@@ -73,23 +74,32 @@ func (r *rows) reset() {
 	r.hash.Reset()
 }
 
+var errUneven = errors.New("the chunk arrays of the log record differ in length")
+
 var errUnknownEvent = errors.New("the log record's event name is none of Fermata's")
 
 // add appends what the record becomes. An error says that the record can't be read; reason is its class.
-func (r *rows) add(lr plog.LogRecord, maxChunks int) (reason string, err error) {
+func (r *rows) add(record []byte, maxChunks int) (reason string, err error) {
+	if err := r.record.Parse(record); err != nil {
+		return reasonUnreadable, err
+	}
 	r.alias = r.alias[:0]
-	switch lr.EventName() {
+	v := streamlog.View{Attrs: r.record.Attrs, Most: maxChunks, Strings: streamlog.Shared}
+	switch r.record.EventName {
 	case streamlog.EventStream:
-		s := &r.record
-		if err := streamlog.ReadStream(lr, s, maxChunks); err != nil {
+		s := &r.from
+		if err := v.Stream(s); err != nil {
 			return reasonUnreadable, err
+		}
+		if !s.Chunks.Even() {
+			return reasonUnreadable, errUneven
 		}
 		streams.FromWire(s, &r.stream)
 		r.streams.Append(&r.stream)
 		r.identify(s.Tenant, s.RequestID, r.stream.Version, s.StartedAt, s.Seq)
 		r.alias = aliases.AppendStream(r.alias, s)
 	case streamlog.EventGateway:
-		g, err := streamlog.Gateway(lr, maxChunks)
+		g, err := v.Gateway()
 		if err != nil {
 			return reasonUnreadable, err
 		}
@@ -98,16 +108,19 @@ func (r *rows) add(lr plog.LogRecord, maxChunks int) (reason string, err error) 
 		r.identify(g.Tenant, g.RequestID, row.Version, g.ReceivedAt, 0)
 		r.alias = aliases.AppendGateway(r.alias, &g)
 	case streamlog.EventClient:
-		c, err := streamlog.Client(lr, maxChunks)
+		c, err := v.Client()
 		if err != nil {
 			return reasonUnreadable, err
+		}
+		if !c.Recv.Even() || !c.DOM.Even() || !c.Paint.Even() {
+			return reasonUnreadable, errUneven
 		}
 		row := clients.FromWire(&c)
 		r.clients.Append(&row)
 		r.identify(c.Tenant, c.RequestID, row.Version, c.ReceivedAt, c.Seq)
 		r.alias = aliases.AppendClient(r.alias, &c)
 	case streamlog.EventFinding:
-		f, err := streamlog.Finding(lr)
+		f, err := v.Finding()
 		if err != nil {
 			return reasonUnreadable, err
 		}
