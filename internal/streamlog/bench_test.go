@@ -1,6 +1,8 @@
 package streamlog
 
 import (
+	"math"
+	"math/rand/v2"
 	"testing"
 
 	"go.opentelemetry.io/collector/pdata/plog"
@@ -15,8 +17,10 @@ func usual() wire.Stream {
 		Target: wire.Target{Provider: "bench", Model: "m"}, PromptTokens: wire.Some(int64(100)), StartedAt: 1_760_000_000_000_000,
 		FinishReason: "stop", Status: 200, EndUS: wire.Some(int64(6_400_000)),
 	}
-	for i := range int64(200) {
-		s.Chunks.T = append(s.Chunks.T, 300_000+i*30_123)
+	rnd, at := rand.New(rand.NewPCG(1, 2)), int64(300_000)
+	for range 200 {
+		s.Chunks.T = append(s.Chunks.T, at)
+		at += int64(30_000 * math.Exp(0.5*rnd.NormFloat64()))
 	}
 	return s
 }
@@ -50,5 +54,13 @@ func BenchmarkStream(b *testing.B) {
 		if _, err := Stream(lr, 1000); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+func BenchmarkUnpackOffsets(b *testing.B) {
+	s := usual()
+	packed, out := PackOffsets(nil, s.Chunks.T), []int64(nil)
+	for b.Loop() {
+		out, _ = UnpackOffsets(out[:0], packed, 1000)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/fermata-io/fermata/internal/wire"
@@ -40,12 +41,16 @@ func UnpackOffsets(dst []int64, b []byte, most int) ([]int64, error) {
 	out := slices.Grow(dst, n)[:n]
 	sum := int64(0)
 	for i := range out {
-		// Nearly every gap takes three bytes: 16 ms to 2 s.
-		if len(b) > 2 && b[0] >= 0x80 && b[1] >= 0x80 && b[2] < 0x80 && sum < math.MaxInt64-1<<21 {
-			sum += int64(b[0]&0x7f) | int64(b[1]&0x7f)<<7 | int64(b[2])<<14
-			out[i] = sum
-			b = b[3:]
-			continue
+		// Nearly every gap takes two or three bytes, 128 µs to 2 s, now this and now that: no branch between them.
+		if len(b) >= 4 && sum < math.MaxInt64-1<<21 {
+			x := binary.LittleEndian.Uint32(b)
+			if x&0x80 != 0 && x&0x808000 != 0x808000 {
+				third := x >> 15 & 1
+				sum += int64(x&0x7f | x>>1&0x3f80 | x>>2&0x1fc000&-third)
+				out[i] = sum
+				b = b[2+third:]
+				continue
+			}
 		}
 		v, k := uvarint(b)
 		if k <= 0 {
@@ -188,6 +193,9 @@ func unpackFloats(dst []float32, b []byte, most int) ([]float32, error) {
 // Entries counts the varints of a packed array by their last bytes.
 func Entries(b []byte) int {
 	n := 0
+	for ; len(b) >= 8; b = b[8:] {
+		n += bits.OnesCount64(^binary.LittleEndian.Uint64(b) & 0x8080808080808080)
+	}
 	for _, c := range b {
 		n += int(^c >> 7)
 	}

@@ -16,7 +16,7 @@ func ComputeScalars(s *wire.Stream) Scalars {
 			out.ChunkTokens.V += uint64(t)
 		}
 	}
-	last := int64(0)
+	last, n, longest := int64(0), uint32(0), int64(0)
 	var lasts map[uint16]int64 // by choice: answers that run side by side have gaps of their own
 	if len(c.Choice) > 0 {
 		lasts = map[uint16]int64{}
@@ -25,26 +25,23 @@ func ComputeScalars(s *wire.Stream) Scalars {
 		if !c.ContentBearing(i) {
 			continue
 		}
-		if out.NContent == 0 {
-			out.FirstUS = table.Some(uint64(t)) //nolint:gosec // never negative
-		}
-		before, follows := last, out.NContent > 0
+		before, follows := last, n > 0
 		if lasts != nil {
 			before, follows = lasts[c.Choice[i]]
 			lasts[c.Choice[i]] = t
 		}
 		if follows {
-			gap := uint32(t - before) //nolint:gosec // below MaxGapUS, or several of them in a row
-			if t-before > wire.MaxGapUS {
-				gap = wire.MaxGapUS
-			}
-			out.MaxGapUS = max(out.MaxGapUS, gap)
+			longest = max(longest, t-before)
+		}
+		if n == 0 {
+			out.FirstUS = table.Some(uint64(t)) //nolint:gosec // never negative
 		}
 		if !out.AnswerUS.OK && c.KindAt(i) == wire.KindContent {
 			out.AnswerUS = table.Some(uint64(t)) //nolint:gosec // never negative
 		}
-		out.NContent++
+		n++
 		last = t
 	}
+	out.NContent, out.MaxGapUS = n, uint32(min(longest, wire.MaxGapUS)) //nolint:gosec // several gaps in a row can be longer
 	return out
 }

@@ -2,7 +2,6 @@ package table
 
 import (
 	"encoding/binary"
-	"math"
 	"reflect"
 	"unsafe"
 )
@@ -43,15 +42,15 @@ func contentOf(t reflect.Type) func(dst []byte, field unsafe.Pointer) []byte {
 	case *[]bool:
 		return list(appendBool)
 	case *[]uint16:
-		return list(binary.LittleEndian.AppendUint16)
+		return raw[uint16]
 	case *[]uint32:
-		return list(binary.LittleEndian.AppendUint32)
+		return raw[uint32]
 	case *[]uint64:
-		return list(binary.LittleEndian.AppendUint64)
+		return raw[uint64]
 	case *[]int32:
-		return list(func(dst []byte, v int32) []byte { return binary.LittleEndian.AppendUint32(dst, uint32(v)) }) //nolint:gosec // bits only
+		return raw[int32]
 	case *[]float32:
-		return list(func(dst []byte, v float32) []byte { return binary.LittleEndian.AppendUint32(dst, math.Float32bits(v)) })
+		return raw[float32]
 	case *[]string:
 		return list(appendString)
 	case *[]*int64:
@@ -83,6 +82,13 @@ func list[T any](one func([]byte, T) []byte) func([]byte, unsafe.Pointer) []byte
 		}
 		return dst
 	}
+}
+
+// raw appends a list as it lies in memory, which is little-endian: so ClickHouse's columns want it, too.
+func raw[T uint16 | uint32 | uint64 | int32 | float32](dst []byte, f unsafe.Pointer) []byte {
+	v := *at[[]T](f)
+	dst = appendLen(dst, len(v))
+	return append(dst, unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*int(unsafe.Sizeof(*new(T))))...) //nolint:gosec // numbers have no padding
 }
 
 func appendLen(dst []byte, n int) []byte {
