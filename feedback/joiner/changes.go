@@ -134,6 +134,8 @@ func (w *worker) take(ctx context.Context, s span) (err error) {
 			h := w.arrived(name{tenant, id}, *r, s.from)
 			touched = append(touched, h)
 			w.note(h, s.from, running(r), now)
+			// A joiner before this one may have stored what it says of a clock, and no more.
+			h.newClocks = h.newClocks || s.from <= w.began
 			if o, ok := w.memory.owners[h.name]; ok {
 				w.note(w.memory.get(name{tenant, o}), s.from, false, now)
 			} else if !w.sinceFilter(h) || w.filter.has(ofAnswer, h.name) {

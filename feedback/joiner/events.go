@@ -35,45 +35,66 @@ const maxNamed = 32
 // around is how far from a new stall others of its event may have begun, µs.
 const around = 60 * 1_000_000
 
+// Rows of one answer: sources with new stalls, stalls of a source. Where there are more, the next are asked for.
+const (
+	sourceRows = 1000
+	stallRows  = 50_000
+)
+
 // events looks at the silences that were told since a second for others at the same time.
 func (w *worker) events(ctx context.Context, since int64) error {
-	type span struct{ from, until int64 }
-	fresh := map[source]span{}
-	err := w.query(ctx, "new stalls", newStallsSQL, func(rows driver.Rows) error {
-		var s source
-		var from, until int64
-		if err := rows.Scan(&s.tenant, &s.emitter, &s.provider, &s.deployment, &s.model, &from, &until); err != nil {
+	for last := (source{}); ; {
+		type span struct{ from, until int64 }
+		fresh := map[source]span{}
+		err := w.query(ctx, "new stalls", newStallsSQL, func(rows driver.Rows) error {
+			var at span
+			err := rows.Scan(&last.tenant, &last.emitter, &last.provider, &last.deployment, &last.model, &at.from, &at.until)
+			fresh[last] = at
+			return err
+		}, append(last.args(), clickhouse.Named("from", since), clickhouse.Named("limit", uint32(w.sourceRows)))...) //nolint:gosec // a small limit
+		if err != nil {
 			return err
 		}
-		fresh[s] = span{from, until}
-		return nil
-	}, clickhouse.Named("from", since))
-	if err != nil {
-		return err
-	}
-	for s, at := range fresh {
-		if err := w.together(ctx, s, at.from-around, at.until+around); err != nil {
-			return err
+		for s, at := range fresh {
+			if err := w.together(ctx, s, at.from-around, at.until+around); err != nil {
+				return err
+			}
+		}
+		if len(fresh) < w.sourceRows {
+			return nil
 		}
 	}
-	return nil
+}
+
+func (s source) args() []any {
+	return []any{
+		clickhouse.Named("tenant", s.tenant), clickhouse.Named("emitter", s.emitter), clickhouse.Named("provider", s.provider),
+		clickhouse.Named("deployment", s.deployment), clickhouse.Named("model", s.model),
+	}
 }
 
 // together marks the stalls of a source, between two instants, that are one event.
 func (w *worker) together(ctx context.Context, s source, from, until int64) error {
-	sc := findings.Table.NewScanner()
-	var rows []findings.Row
-	err := w.query(ctx, "stalls", findings.Statement(stallsSQL), func(rs driver.Rows) error {
-		row, err := sc.Scan(rs)
-		rows = append(rows, row)
-		return err
-	}, clickhouse.Named("tenant", s.tenant), clickhouse.Named("emitter", s.emitter), clickhouse.Named("provider", s.provider),
-		clickhouse.Named("deployment", s.deployment), clickhouse.Named("model", s.model),
-		clickhouse.Named("since", from), clickhouse.Named("until", until))
-	if err != nil {
-		return err
+	for {
+		sc := findings.Table.NewScanner()
+		var rows []findings.Row
+		err := w.query(ctx, "stalls", findings.Statement(stallsSQL), func(rs driver.Rows) error {
+			row, err := sc.Scan(rs)
+			rows = append(rows, row)
+			return err
+		}, append(s.args(), clickhouse.Named("since", from), clickhouse.Named("until", until), clickhouse.Named("limit", uint32(w.stallRows)))...) //nolint:gosec // a small limit
+		if err != nil {
+			return err
+		}
+		if err := w.write(ctx, Mark(rows, w.cfg.EventSlack.Microseconds())); err != nil {
+			return err
+		}
+		if len(rows) < w.stallRows {
+			return nil
+		}
+		// The next part begins so far back that an event which the end of this one cut is seen whole.
+		from = max(from+1, int64(rows[len(rows)-1].At)-around)
 	}
-	return w.write(ctx, Mark(rows, w.cfg.EventSlack.Microseconds()))
 }
 
 // Mark returns the rows of those stalls whose event is new or has changed. rows are stalls and slow starts of one source.

@@ -130,6 +130,8 @@ type worker struct {
 	memory *memory
 	filter *filter
 
+	sourceRows, stallRows int // bounds of one answer
+
 	textureFrom int64 // as from, for the comparison of versions
 	textureDue  time.Time
 }
@@ -152,7 +154,7 @@ func open(cfg *Config, tel *telemetry) (*worker, error) {
 	w := &worker{
 		cfg: cfg, cross: crosstier.NewDefaultConfig(), tel: tel, conn: conn, insert: ins,
 		store: requests.New(conn, limits), found: findings.NewReader(conn), memory: newMemory(cfg.MemoryBytes), tell: func(time.Duration) {},
-		warn: func(string) {},
+		warn: func(string) {}, sourceRows: sourceRows, stallRows: stallRows,
 	}
 	w.clock = newClock(w, len(opts.Addr))
 	return w, nil

@@ -2,7 +2,9 @@ package joiner
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -248,6 +250,33 @@ func TestSilenceOfSeveralStreams(t *testing.T) {
 	stored := r.rows(t)
 	r.look(t)
 	require.Equal(t, stored, r.rows(t))
+}
+
+// However many sources and stalls there are, none is left out: what one answer can't hold the next does.
+func TestEventsOfManySources(t *testing.T) {
+	r := newRig(t)
+	began := time.Now().Add(-time.Hour).UnixMicro()
+	var rows []findings.Row
+	for source := range 7 {
+		for k := range 9 { // pairs, three minutes apart
+			f := wire.Finding{
+				ID: fmt.Sprintf("f-%d-%d", source, k), Kind: wire.FindingStall, Tenant: "default", RequestID: fmt.Sprintf("r-%d-%d", source, k), Tier: wire.TierServer,
+				Attempt: 1, Emitter: fmt.Sprintf("e%d", source), StartedAt: began + int64(k/2)*180e6, StartUS: 4_000_000, DurationUS: 7_400_000,
+				Evidence: json.RawMessage(`{"gaps":1}`), Revision: 1024, Target: wire.Target{Model: "m"},
+			}
+			rows = append(rows, findings.FromWire(&f, findings.OriginStream))
+		}
+	}
+	require.NoError(t, r.w.write(t.Context(), rows))
+	r.w.sourceRows, r.w.stallRows = 2, 3
+	r.look(t)
+	marked := 0
+	for _, f := range r.list(t) {
+		if strings.Contains(string(f.Evidence), `"event"`) {
+			marked++
+		}
+	}
+	require.Equal(t, 7*8, marked, "all but the last of each source, which is alone")
 }
 
 // Two versions of a target that feel different are told once, with which side of them; one loop is no shift.

@@ -24,6 +24,8 @@ type held struct {
 	pending bool
 	since   int64
 	due     time.Time
+	// newClocks: what it says of its page's clock may be new to its session, which has not been joined again yet.
+	newClocks bool
 
 	place *list.Element
 }

@@ -36,8 +36,8 @@ func (w *worker) note(h *held, second int64, running bool, now time.Time) {
 	}
 }
 
-// again has a request joined anew, of which something else than its records has changed.
-func (w *worker) again(n name) { w.note(w.memory.get(n), w.now, false, time.Now()) }
+// again has a request joined anew, of which something else than its records has changed: what arrived in second since.
+func (w *worker) again(n name, since int64) { w.note(w.memory.get(n), since, false, time.Now()) }
 
 // due lists the requests to join now, by tenant and id; all of them when there are more than should be held.
 func (w *worker) due(now time.Time) []*held {

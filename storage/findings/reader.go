@@ -56,7 +56,7 @@ func NewReader(conn driver.Conn) *Reader { return &Reader{conn: conn} }
 // settings bound every read; name shows in the query log.
 func settings(ctx context.Context, name string) context.Context {
 	return clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{
-		"max_execution_time": 10, "max_result_rows": 100_000, "max_memory_usage": 512 << 20, "log_comment": "findings/" + name,
+		"max_execution_time": 10, "max_result_rows": 1_000_000, "max_memory_usage": 512 << 20, "log_comment": "findings/" + name,
 	}))
 }
 
@@ -69,9 +69,13 @@ func (r *Reader) OfRequest(ctx context.Context, tenant string, ids []string) ([]
 	return Shown(rows), nil
 }
 
-// Rows returns the last state of every finding of requests, also of those withdrawn, in the order in which they began.
+// MaxOfRequest is how many findings of one request are read: the latest.
+const MaxOfRequest = 1000
+
+// Rows returns the last state of every finding of requests, also of those withdrawn, in the order in which they began; at most
+// MaxOfRequest of each.
 func (r *Reader) Rows(ctx context.Context, tenant string, ids []string) ([]Row, error) {
-	return r.rows(settings(ctx, "of_request"), ofRequestSQL, clickhouse.Named("tenant", tenant), clickhouse.Named("ids", ids))
+	return r.rows(settings(ctx, "of_request"), ofRequestSQL, clickhouse.Named("tenant", tenant), clickhouse.Named("ids", ids), clickhouse.Named("most", uint32(MaxOfRequest)))
 }
 
 // Shown turns rows into findings and leaves out those that were withdrawn.

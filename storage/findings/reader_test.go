@@ -180,3 +180,20 @@ func TestPages(t *testing.T) {
 		}
 	}
 }
+
+// A request with very many findings hides none of another that is asked for with it, and shows its latest.
+func TestManyFindingsOfOneRequest(t *testing.T) {
+	db := storagetest.New(t)
+	r := findings.NewReader(db.Conn)
+	var all []wire.Finding
+	for i := range int64(findings.MaxOfRequest + 10) {
+		all = append(all, stall("many", i))
+	}
+	all = append(all, stall("one", findings.MaxOfRequest+1000))
+	insert(t, db, all...)
+	rows, err := r.Rows(t.Context(), wire.DefaultTenant, []string{"many", "one"})
+	require.NoError(t, err)
+	require.Len(t, rows, findings.MaxOfRequest+1)
+	require.Equal(t, "one", rows[findings.MaxOfRequest].RequestID)
+	require.EqualValues(t, began+10*1_000_000+250_000, rows[0].At)
+}

@@ -58,18 +58,9 @@ func namesOf(id string, rec *Records) []string {
 // Join assembles requests of a tenant, of which ids are distinct, from records that were read before: those of each request
 // and those under its other names, by their id. Requests without records are left out.
 func (s *Store) Join(ctx context.Context, tenant string, ids []string, own map[string]*Records) ([]*Request, error) {
-	var pages []wire.Client
-	for _, id := range ids {
-		if own[id] != nil {
-			pages = append(pages, own[id].Clients...)
-		}
-	}
-	session, err := s.sessionsOf(ctx, tenant, pages)
-	if err != nil {
-		return nil, err
-	}
-	var out []*Request
-	records := make(map[string]Records, len(ids))
+	var known []string
+	var records []Records
+	var pages [][]wire.Client
 	for _, id := range ids {
 		r := own[id]
 		if r == nil || r.Empty() {
@@ -81,25 +72,24 @@ func (s *Store) Join(ctx context.Context, tenant string, ids []string, own map[s
 				all = join(all, *other)
 			}
 		}
-		out = append(out, Assemble(tenant, id, all))
-		records[id] = all
+		known, records, pages = append(known, id), append(records, all), append(pages, all.Clients)
 	}
-	// What these requests say of their pages' clocks counts for each other too.
-	for _, r := range out {
-		session = append(session, r.clockRows...)
+	session, err := s.sessionsOf(ctx, tenant, pages)
+	if err != nil {
+		return nil, err
 	}
-	of := map[page][]clocks.Row{}
-	for _, row := range latest(session) {
-		p := page{row.SessionID, int64(row.TimeOrigin)} //nolint:gosec // was an int64
-		of[p] = append(of[p], row)
+	out := make([]*Request, len(known))
+	for i, id := range known {
+		out[i] = Assemble(tenant, id, records[i])
+		// What these requests say of their pages' clocks counts for each other too.
+		session = append(session, out[i].clockRows...)
 	}
-	for i, r := range out {
-		all := records[r.RequestID]
-		for p := range pagesOf(all.Clients) {
-			all.Session = append(all.Session, of[p]...)
-		}
-		if slices.ContainsFunc(all.Session, func(row clocks.Row) bool { return row.RequestID != r.RequestID || row.Stored }) {
-			out[i] = Assemble(tenant, r.RequestID, all)
+	of := byPage(session)
+	for i, id := range known {
+		all := records[i]
+		all.Session = nearest(all.Clients, of)
+		if slices.ContainsFunc(all.Session, func(row clocks.Row) bool { return row.RequestID != id || row.Stored }) {
+			out[i] = Assemble(tenant, id, all)
 		}
 	}
 	return out, nil

@@ -2,8 +2,8 @@ package requests
 
 import (
 	"context"
-	"math"
 	"slices"
+	"sort"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -12,12 +12,11 @@ import (
 	"github.com/fermata-io/fermata/storage/clocks"
 )
 
-// Limits of what a look-up reads of a session: rows of the nearest requests on either side in time, how far those of a batch
-// may lie apart from it, and how many pages one request may be of.
+// Limits of what of a session counts for one request, and of what is read of it.
 const (
-	sessionRows   = 256
-	sessionAround = 3600 * 1_000_000 // µs
-	maxSessions   = 4
+	sessionRows = 256 // rows of the nearest requests of the page on either side in time
+	maxSessions = 4   // pages that one request may be of
+	pageRows    = 8 * sessionRows
 )
 
 // page is one clock of a page.
@@ -43,51 +42,100 @@ func pagesOf(cs []wire.Client) map[page]int64 {
 	return out
 }
 
-// sessionOf reads what the nearest requests of the same page say of its clock.
+// nearest picks what counts for a request with these records of what is known of its pages' clocks: whoever assembles it, alone
+// or with others, goes by the same rows. of are the last versions of rows by page, in their order; those of pages that cs are of
+// are complete at least as far as they count.
+func nearest(cs []wire.Client, of map[page][]clocks.Row) []clocks.Row {
+	pages := pagesOf(cs)
+	if len(pages) > maxSessions {
+		return nil
+	}
+	var out []clocks.Row
+	for p, at := range pages {
+		rows := of[p]
+		after := sort.Search(len(rows), func(i int) bool { return rows[i].SubmitUS > uint64(at) }) //nolint:gosec // not negative
+		out = append(out, rows[max(0, after-sessionRows):min(len(rows), after+sessionRows)]...)
+	}
+	slices.SortFunc(out, clocks.Compare)
+	return out
+}
+
+// byPage sorts rows by page, in order, and keeps the last version of each.
+func byPage(rows []clocks.Row) map[page][]clocks.Row {
+	of := map[page][]clocks.Row{}
+	for _, row := range latest(rows) {
+		p := page{row.SessionID, int64(row.TimeOrigin)} //nolint:gosec // was an int64
+		of[p] = append(of[p], row)
+	}
+	return of
+}
+
+// sessionOf reads what counts for a request with these records of its pages' clocks.
 func (s *Store) sessionOf(ctx context.Context, tenant string, cs []wire.Client) ([]clocks.Row, error) {
 	pages := pagesOf(cs)
 	if len(pages) == 0 || len(pages) > maxSessions {
 		return nil, nil
 	}
-	var out []clocks.Row
+	var all []clocks.Row
 	for p, at := range pages {
-		args := []any{
-			clickhouse.Named("tenant", tenant), clickhouse.Named("session", p.session), clickhouse.Named("origin", uint64(p.origin)), //nolint:gosec // not negative
-			clickhouse.Named("at", uint64(at)), clickhouse.Named("limit", uint32(sessionRows)), //nolint:gosec // not negative
-		}
-		rows, err := s.clockRows(ctx, sessionClocks, args)
+		rows, err := s.around(ctx, tenant, p, at)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, rows...)
+		all = append(all, rows...)
 	}
-	return latest(out), nil
+	return nearest(cs, byPage(all)), nil
 }
 
-// sessionsOf is sessionOf for many requests at once: it reads what the requests of their pages say within an hour of
-// any of them.
-func (s *Store) sessionsOf(ctx context.Context, tenant string, cs []wire.Client) ([]clocks.Row, error) {
-	pages := pagesOf(cs)
-	if len(pages) == 0 {
+// around reads the rows of a page that count for a request at an instant.
+func (s *Store) around(ctx context.Context, tenant string, p page, at int64) ([]clocks.Row, error) {
+	return s.clockRows(ctx, sessionClocks, []any{
+		clickhouse.Named("tenant", tenant), clickhouse.Named("session", p.session), clickhouse.Named("origin", uint64(p.origin)), //nolint:gosec // not negative
+		clickhouse.Named("at", uint64(at)), clickhouse.Named("limit", uint32(sessionRows)), //nolint:gosec // not negative
+	})
+}
+
+// sessionsOf reads what counts for any of many requests, of which all are the pages' records.
+func (s *Store) sessionsOf(ctx context.Context, tenant string, all [][]wire.Client) ([]clocks.Row, error) {
+	var sessions []string
+	var origins []uint64
+	seen := map[page]bool{}
+	for _, cs := range all {
+		for p := range pagesOf(cs) {
+			if !seen[p] {
+				seen[p] = true
+				sessions, origins = append(sessions, p.session), append(origins, uint64(p.origin)) //nolint:gosec // not negative
+			}
+		}
+	}
+	if len(sessions) == 0 {
 		return nil, nil
 	}
-	var sessions []string
-	from, until := int64(math.MaxInt64), int64(0)
-	for p, at := range pages {
-		sessions = append(sessions, p.session)
-		from, until = min(from, at), max(until, at)
+	rows, err := s.clockRows(ctx, sessionsClocks, []any{
+		clickhouse.Named("tenant", tenant), clickhouse.Named("sessions", sessions), clickhouse.Named("origins", origins),
+		clickhouse.Named("most", uint32(pageRows)), clickhouse.Named("limit", uint32(s.limits.Rows)), //nolint:gosec // a small limit
+	})
+	if err != nil {
+		return nil, err
 	}
-	for i := range cs {
-		until = max(until, cs[i].Submit.Or(0))
+	n := map[page]int{}
+	for i := range rows {
+		n[page{rows[i].SessionID, int64(rows[i].TimeOrigin)}]++ //nolint:gosec // was an int64
 	}
-	slices.Sort(sessions)
-	args := []any{
-		clickhouse.Named("tenant", tenant), clickhouse.Named("sessions", slices.Compact(sessions)),
-		clickhouse.Named("from", uint64(max(0, from-sessionAround))), clickhouse.Named("until", uint64(until+sessionAround)),
-		clickhouse.Named("most", uint32(2*sessionRows)), clickhouse.Named("limit", uint32(s.limits.Rows)), //nolint:gosec // a small limit
+	// Of which pages there is more, each request asks for its own part.
+	for _, cs := range all {
+		for p, at := range pagesOf(cs) {
+			if n[p] < pageRows && len(rows) < s.limits.Rows {
+				continue
+			}
+			more, err := s.around(ctx, tenant, p, at)
+			if err != nil {
+				return nil, err
+			}
+			rows = append(rows, more...)
+		}
 	}
-	rows, err := s.clockRows(ctx, sessionsClocks, args)
-	return latest(rows), err
+	return rows, nil
 }
 
 func (s *Store) clockRows(ctx context.Context, q query, args []any) ([]clocks.Row, error) {

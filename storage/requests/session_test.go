@@ -10,6 +10,7 @@ import (
 	"github.com/fermata-io/fermata/storage/clocks"
 	"github.com/fermata-io/fermata/storage/requests"
 	"github.com/fermata-io/fermata/storage/storagetest"
+	"github.com/fermata-io/fermata/storage/table"
 )
 
 // visit returns n requests of one session, two minutes apart, with a round trip of 40 ms that the last one halves. Clocks run
@@ -115,6 +116,58 @@ func TestContradictionsOfASession(t *testing.T) {
 		require.Equal(t, requests.ConflictClock, r.Conflicts[0].Kind)
 		require.Contains(t, r.Conflicts[0].Detail, "slept")
 		require.InDelta(t, -slept, r.Conflicts[0].Evidence[0], float64(r.Conflicts[0].Evidence[1]))
+	}
+}
+
+// Whoever assembles a request goes by the same rows of its session, however long that is: alone or among others, those who lie
+// near each other or far apart, and with versions of rows that are not merged yet.
+func TestWhatCountsOfALongSession(t *testing.T) {
+	db := storagetest.New(t)
+	store := requests.New(db.Conn, requests.ReadLimits{})
+	const n = 1100
+	rec := visit(6)
+	ids := []string{}
+	b := clocks.Table.NewBatch()
+	first := rowsOf(rec)[0]
+	for k := range n { // stored requests every ten seconds, two rows each, whose bounds say who they are
+		row := first
+		row.RequestID = fmt.Sprintf("s-%04d", k)
+		row.SubmitUS = uint64(int64(first.SubmitUS) - 300*sec + int64(k)*10*sec)
+		row.StartedAt += table.Micros(int64(row.SubmitUS) - int64(first.SubmitUS))
+		row.LowerUS, row.UpperUS = []int32{int32(-k)}, []int32{int32(40*ms + int64(k))}
+		row.LowerAtUS, row.UpperAtUS = []uint64{0}, []uint64{0}
+		for _, tier := range []string{"gateway", "server"} {
+			row.Tier = tier
+			for row.Version = 1; row.Version < 4; row.Version++ {
+				b.Append(&row)
+			}
+		}
+	}
+	db.Insert(t, b)
+	insert(t, db, rec, 1)
+	for k := range rec.Clients {
+		ids = append(ids, rec.Clients[k].RequestID)
+	}
+	for _, limits := range []requests.ReadLimits{{}, {Rows: 100}} { // all at once, or each for itself
+		all, err := requests.New(db.Conn, limits).Requests(t.Context(), "default", ids)
+		require.NoError(t, err)
+		require.Len(t, all, len(ids))
+		batch := clocks.Table.NewBatch()
+		for _, r := range all {
+			for _, row := range r.ClockRows() {
+				batch.Append(&row)
+			}
+		}
+		if limits.Rows == 0 {
+			db.Insert(t, batch) // as the joiner does
+		}
+		for k, id := range ids {
+			r, err := store.Request(t.Context(), "default", id)
+			require.NoError(t, err)
+			require.Equal(t, jsonOf(t, all[k]), jsonOf(t, r), id)
+			require.Less(t, r.Clock.Requests, 513)
+			require.Greater(t, r.Clock.Requests, 128)
+		}
 	}
 }
 

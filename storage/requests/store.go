@@ -3,6 +3,7 @@ package requests
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -95,6 +96,9 @@ func (s *Store) Request(ctx context.Context, tenant, id string) (*Request, error
 			return err
 		},
 	)
+	if err == nil && !maps.Equal(pagesOf(pages), pagesOf(rec.Clients)) { // a page that knows only another name
+		session, err = s.sessionOf(ctx, tenant, rec.Clients)
+	}
 	if err != nil {
 		return nil, err
 	}

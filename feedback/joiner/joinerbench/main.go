@@ -1,8 +1,12 @@
 // Command joinerbench measures the rows of joined requests (docs/benchmarks.md) on a database that joinbench has loaded:
-// how many requests the joiner joins in a second and what that costs, and how long windows and lists take.
+// how many requests the joiner joins in a second and what that costs, and how long windows and lists take; or, while joinbench
+// inserts them, what a joiner costs that keeps up, and where ClickHouse's time goes, if it keeps a query log and a part log.
 //
 //	joinbench -dsn clickhouse://127.0.0.1:9000/bench -pid PID -n 2000000 load
 //	joinerbench -dsn clickhouse://127.0.0.1:9000/bench -pid PID fill window list
+//
+//	joinbench -dsn clickhouse://127.0.0.1:9000/bench reset
+//	joinerbench -dsn clickhouse://127.0.0.1:9000/bench -pid PID -while 'joinbench -dsn … -n 300000 -hours 0.6 -pace 3 arrive' follow
 package main
 
 import (
@@ -20,10 +24,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"go.opentelemetry.io/collector/component/componenttest"
-	"go.opentelemetry.io/collector/config/configopaque"
-	"go.opentelemetry.io/collector/extension/extensiontest"
 
-	"github.com/fermata-io/fermata/feedback/joiner"
 	"github.com/fermata-io/fermata/storage/requests"
 )
 
@@ -32,6 +33,8 @@ type bench struct {
 	conn driver.Conn
 	pid  int
 	runs int
+	// while is what follow runs beside the joiner.
+	while string
 }
 
 func main() {
@@ -40,16 +43,17 @@ func main() {
 	flag.StringVar(&b.dsn, "dsn", "", "ClickHouse with the loaded database")
 	flag.IntVar(&b.pid, "pid", 0, "process whose CPU time is ClickHouse's; 0: not measured")
 	flag.IntVar(&b.runs, "runs", 9, "repetitions of a query")
+	flag.StringVar(&b.while, "while", "", "command that inserts what follow follows")
 	flag.Parse()
 	opts, err := clickhouse.ParseDSN(b.dsn)
 	if err != nil || flag.NArg() == 0 {
-		log.Fatalf("joinerbench -dsn DSN [fill] [window] [list]: %v", err)
+		log.Fatalf("joinerbench -dsn DSN [fill|follow] [window] [list]: %v", err)
 	}
 	opts.ReadTimeout = 10 * time.Minute
 	if b.conn, err = clickhouse.Open(opts); err != nil {
 		log.Fatal(err)
 	}
-	steps := map[string]func(context.Context) error{"fill": b.fill, "window": b.window, "list": b.list}
+	steps := map[string]func(context.Context) error{"fill": b.fill, "follow": b.follow, "window": b.window, "list": b.list}
 	for _, s := range flag.Args() {
 		if steps[s] == nil {
 			log.Fatalf("%s: unknown step", s)
@@ -68,15 +72,11 @@ func (b *bench) fill(ctx context.Context) error {
 		}
 	}
 	var want uint64
-	err := b.conn.QueryRow(ctx, `SELECT uniqExact(tenant, request_id) FROM
-		(SELECT tenant, request_id FROM streams UNION ALL SELECT tenant, request_id FROM gateways UNION ALL SELECT tenant, request_id FROM clients)`).Scan(&want)
+	err := b.conn.QueryRow(ctx, idsSQL).Scan(&want)
 	if err != nil {
 		return err
 	}
-	f := joiner.NewFactory()
-	cfg := f.CreateDefaultConfig().(*joiner.Config)
-	cfg.ClickHouse.DSN = configopaque.String(b.dsn)
-	ext, err := f.Create(ctx, extensiontest.NewNopSettings(joiner.Type), cfg)
+	ext, err := b.joiner(ctx)
 	if err != nil {
 		return err
 	}
@@ -95,20 +95,13 @@ func (b *bench) fill(ctx context.Context) error {
 	if err := ext.Shutdown(ctx); err != nil {
 		return err
 	}
-	for merging := uint64(1); merging > 0; time.Sleep(500 * time.Millisecond) {
-		if err := b.conn.QueryRow(ctx, "SELECT count() FROM system.merges").Scan(&merging); err != nil {
-			return err
-		}
+	if err := b.merged(ctx); err != nil {
+		return err
 	}
 	m := float64(want) / 1e6
 	fmt.Printf("fill: %d requests in %.1f s, %.0f/s; CPU-s per M requests: joiner %.1f, ClickHouse %.1f, with merges %.1f\n",
 		want, took, float64(want)/took, ownCPU/m, chCPU/m, (b.cpu()-cpu)/m)
-	var size uint64
-	if err := b.conn.QueryRow(ctx, "SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = currentDatabase() AND table = 'requests'").Scan(&size); err != nil {
-		return err
-	}
-	fmt.Printf("disk: %.1f B per request\n", float64(size)/float64(want))
-	return nil
+	return b.disk(ctx, want)
 }
 
 // window asks the last hour's perceived − server by model.

@@ -1,4 +1,4 @@
--- Stalls and slow starts of one emitter and target that began between two instants: some hours by the primary key.
+-- Stalls and slow starts of one emitter and target that began between two instants, the first so many: some hours by the primary key.
 SELECT /*columns*/
 FROM findings FINAL
 WHERE tenant = {tenant:String}
@@ -7,4 +7,4 @@ WHERE tenant = {tenant:String}
   AND origin = 'stream' AND tier = 'server' AND kind IN ('stall', 'slow_start') AND NOT withdrawn
   AND emitter = {emitter:String} AND provider = {provider:String} AND deployment = {deployment:String} AND model = {model:String}
 ORDER BY at, id
-LIMIT 50000
+LIMIT {limit:UInt32}

@@ -69,6 +69,7 @@ func (b *bench) load(ctx context.Context) error {
 	start, cpu := time.Now(), b.cpu()
 	emit := func(upTo int) error {
 		for ; done < upTo; done++ {
+			time.Sleep(time.Until(start.Add(time.Duration(float64(done) * b.pace * float64(time.Second)))))
 			for _, p := range slots[done] {
 				q := b.generate(p.i)
 				switch p.tier {

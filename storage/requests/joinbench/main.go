@@ -4,6 +4,8 @@
 // gateway records for 99 %, client records for 70 %, client records exp(30 s) late and 5 % up to 30 minutes.
 //
 //	joinbench -dsn clickhouse://127.0.0.1:9000/bench -pid PID -n 2000000 load query lookup
+//
+// load is reset (an empty database) and arrive (the records).
 package main
 
 import (
@@ -27,6 +29,7 @@ type bench struct {
 	n     int
 	hours float64
 	slot  float64
+	pace  float64
 	runs  int
 	setup string
 	set   []ch.Setting
@@ -40,6 +43,7 @@ func main() {
 	flag.IntVar(&b.n, "n", 2_000_000, "requests")
 	flag.Float64Var(&b.hours, "hours", 4, "simulated hours")
 	flag.Float64Var(&b.slot, "slot", 30, "simulated seconds between two inserts of a tier")
+	flag.Float64Var(&b.pace, "pace", 0, "seconds that a slot takes, so that a joiner can follow; 0: as fast as can be")
 	flag.IntVar(&b.runs, "runs", 7, "repetitions of a query; look-ups run 40 times as often")
 	flag.StringVar(&b.setup, "setup", "", "statements to run on the empty tables, separated by semicolons")
 	set := flag.String("set", "optimize_on_insert=0", "settings of inserts, by default those of the exporter, name=value separated by commas")
@@ -51,7 +55,7 @@ func main() {
 	}
 	opts, err := clickhouse.ParseDSN(*dsn)
 	if err != nil || flag.NArg() == 0 {
-		log.Fatalf("joinbench -dsn DSN [load] [query] [lookup] [sql:QUERY]: %v", err)
+		log.Fatalf("joinbench -dsn DSN [load|reset|arrive] [query] [lookup] [sql:QUERY]: %v", err)
 	}
 	b.opts = opts
 	ctx := context.Background()
@@ -64,7 +68,7 @@ func main() {
 }
 
 func (b *bench) step(ctx context.Context, step string) error {
-	if step == "load" {
+	if step == "load" || step == "reset" {
 		if err := b.reset(ctx); err != nil {
 			return err
 		}
@@ -76,7 +80,7 @@ func (b *bench) step(ctx context.Context, step string) error {
 		}
 		b.conn = conn
 	}
-	if step == "load" {
+	if step == "load" || step == "reset" {
 		for _, stmt := range strings.Split(b.setup, ";") {
 			if strings.TrimSpace(stmt) == "" {
 				continue
@@ -87,7 +91,9 @@ func (b *bench) step(ctx context.Context, step string) error {
 		}
 	}
 	switch {
-	case step == "load":
+	case step == "reset":
+		return nil
+	case step == "load", step == "arrive":
 		return b.load(ctx)
 	case step == "query":
 		return b.window(ctx)
