@@ -26,6 +26,10 @@ import (
 //   - When an item can't be read it deletes it. durable keeps it.
 //   - When a deletion fails it forgets it. durable repeats it with the next write.
 //
+// And it spares two of the three writes that the queue makes for an item, each with its fsync: an item that comes back from
+// the queue soon is given from memory, and one that is done is deleted with the next write. A process that dies before
+// sends a few items again, which are stored once all the same.
+//
 // It also keeps the items apart, from each other and from the queue's small record of itself: file storage is a B+tree
 // whose leaves hold up to four keys, so that each change would rewrite up to three items of megabytes beside it.
 //
@@ -89,7 +93,7 @@ func (e *guardExtension) GetClient(ctx context.Context, kind component.Kind, id 
 	if err := setSpacers(ctx, c); err != nil {
 		return nil, errors.Join(fmt.Errorf("sending_queue: %w", err), c.Close(ctx))
 	}
-	g := &guardClient{Client: c, log: e.host.log, starting: true, unread: map[string]bool{}}
+	g := &guardClient{Client: c, log: e.host.log, starting: true, kept: map[string][]byte{}, unread: map[string]bool{}}
 	e.host.mu.Lock()
 	e.host.clients = append(e.host.clients, g)
 	e.host.mu.Unlock()
@@ -139,18 +143,27 @@ func isItem(key string) bool {
 	return key != "" && strings.Trim(key, "0123456789") == ""
 }
 
-// mostOwed bounds the deletions that are remembered; beyond it an item stays in the file, which costs space only.
-const mostOwed = 10_000
+const (
+	// mostOwed bounds the deletions that are remembered; beyond it an item stays in the file, which costs space only.
+	mostOwed = 10_000
+	// mostHeld is how many of them wait for the next item before they are written without one.
+	mostHeld = 16
+	// mostInMemory is how many bytes of items that were just put are kept in memory, until they are read.
+	mostInMemory = 32 << 20
+)
 
 type guardClient struct {
 	storage.Client
 	log *zap.Logger
 
 	mu       sync.Mutex
-	starting bool            // the queue is taking up what was in flight
-	failed   error           // a put of that time failed: nothing may be written any more
-	owed     []string        // keys to delete with the next write
-	unread   map[string]bool // keys whose value could not be read
+	starting bool                 // the queue is taking up what was in flight
+	failed   error                // a put of that time failed: nothing may be written any more
+	owed     []string             // keys to delete with the next write
+	noted    []*storage.Operation // the queue's record of itself that goes with them
+	kept     map[string][]byte    // items in memory
+	size     int                  // of kept
+	unread   map[string]bool      // keys whose value could not be read
 }
 
 // Batch does what the extension's does, but for the cases that durable names.
@@ -161,10 +174,15 @@ func (g *guardClient) Batch(ctx context.Context, ops ...*storage.Operation) erro
 		return g.failed
 	}
 	var gets, sets, deletes []*storage.Operation
+	taken := false
 	for _, op := range ops {
 		switch op.Type {
 		case storage.Get:
-			gets = append(gets, op)
+			if g.fromMemory(op) {
+				taken = true
+			} else {
+				gets = append(gets, op)
+			}
 		case storage.Set:
 			sets = append(sets, op)
 		case storage.Delete:
@@ -173,15 +191,79 @@ func (g *guardClient) Batch(ctx context.Context, ops ...*storage.Operation) erro
 			}
 		}
 	}
-	if len(gets) > 0 {
-		sets = nil // the taking of an item
+	switch {
+	case len(gets) > 0:
+		return g.read(ctx, gets)
+	case taken:
+		return nil
+	case len(deletes) > 0:
+		return g.done(ctx, sets, deletes)
+	default:
+		return g.put(ctx, sets)
 	}
-	ops = slices.Concat(gets, sets, deletes)
-	if g.starting && len(deletes) > 0 {
-		g.owe(deletes)
-		ops, deletes = slices.Concat(gets, sets), nil
+}
+
+// fromMemory answers a read of an item that was just put; g.mu is held, as in all that follows.
+func (g *guardClient) fromMemory(op *storage.Operation) (ok bool) {
+	if op.Value, ok = g.kept[op.Key]; ok {
+		g.size -= len(op.Value)
+		delete(g.kept, op.Key)
 	}
-	if !g.starting && len(sets) > 0 {
+	return ok
+}
+
+// read reads items and does not note that they were taken.
+func (g *guardClient) read(ctx context.Context, gets []*storage.Operation) error {
+	err := g.Client.Batch(ctx, gets...)
+	if err != nil {
+		for _, op := range gets {
+			g.unread[op.Key] = true
+		}
+	}
+	return err
+}
+
+// put writes an item, and with it deletes those that are done. Where there is no room for it they go first.
+func (g *guardClient) put(ctx context.Context, sets []*storage.Operation) error {
+	err := g.write(ctx, sets)
+	if err != nil && !g.starting && len(g.owed) > 0 && g.write(ctx, nil) == nil {
+		err = g.write(ctx, sets)
+	}
+	if err != nil && g.starting {
+		g.failed = err
+	}
+	if err != nil {
+		return err
+	}
+	for _, op := range sets {
+		if isItem(op.Key) && g.size+len(op.Value) <= mostInMemory {
+			g.kept[op.Key] = op.Value
+			g.size += len(op.Value)
+		}
+	}
+	return nil
+}
+
+// done owes the deletions of items, and makes them when enough wait. One that fails stays owed.
+func (g *guardClient) done(ctx context.Context, noted, deletes []*storage.Operation) error {
+	for _, op := range deletes {
+		if len(g.owed) < mostOwed {
+			g.owed = append(g.owed, op.Key)
+		}
+	}
+	if g.noted = noted; g.starting || len(g.owed) < mostHeld {
+		return nil
+	}
+	if err := g.write(ctx, noted); err != nil { // a full disk takes deletions only
+		_ = g.write(ctx, nil)
+	}
+	return nil
+}
+
+// write writes sets and makes the deletions that are owed, but for those of the time of taking up.
+func (g *guardClient) write(ctx context.Context, sets []*storage.Operation) error {
+	ops := slices.Clone(sets)
+	if !g.starting {
 		for _, key := range g.owed {
 			ops = append(ops, storage.DeleteOperation(key))
 		}
@@ -189,32 +271,13 @@ func (g *guardClient) Batch(ctx context.Context, ops ...*storage.Operation) erro
 	if len(ops) == 0 {
 		return nil
 	}
-	err := g.Client.Batch(ctx, spaced(ops)...)
-	switch {
-	case err == nil:
-		if !g.starting && len(sets) > 0 {
-			g.owed = nil
-		}
-		return nil
-	case g.starting && len(sets) > 0:
-		g.failed = err
-	case len(gets) > 0:
-		for _, op := range gets {
-			g.unread[op.Key] = true
-		}
-	case len(deletes) > 0:
-		g.owe(deletes)
+	if err := g.Client.Batch(ctx, spaced(ops)...); err != nil {
+		return err
 	}
-	return err
-}
-
-// owe remembers deletions; g.mu is held.
-func (g *guardClient) owe(deletes []*storage.Operation) {
-	for _, op := range deletes {
-		if len(g.owed) < mostOwed {
-			g.owed = append(g.owed, op.Key)
-		}
+	if !g.starting {
+		g.owed, g.noted = nil, nil
 	}
+	return nil
 }
 
 // started ends the time of taking up: it deletes what has been put back under new keys.
@@ -222,19 +285,24 @@ func (g *guardClient) started(ctx context.Context) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.starting = false
-	if g.failed != nil || len(g.owed) == 0 {
+	if g.failed != nil {
 		return g.failed
 	}
-	ops := make([]*storage.Operation, 0, len(g.owed))
-	for _, key := range g.owed {
-		ops = append(ops, storage.DeleteOperation(key))
-	}
-	if err := g.Client.Batch(ctx, spaced(ops)...); err != nil {
+	if err := g.write(ctx, nil); err != nil {
 		g.log.Warn("the queue's storage can't be written; its clean-up is repeated later", zap.Error(err))
-		return nil
 	}
-	g.owed = nil
 	return nil
+}
+
+// Close makes the deletions that are owed.
+func (g *guardClient) Close(ctx context.Context) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var err error
+	if g.failed == nil {
+		err = g.write(ctx, g.noted)
+	}
+	return errors.Join(err, g.Client.Close(ctx))
 }
 
 // Get, Set and Delete go the same way as a batch of one.

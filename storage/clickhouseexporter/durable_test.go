@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -253,9 +254,10 @@ func TestDurableFullDiskWhileRunning(t *testing.T) {
 		"items that can't be noted as taken are sent all the same")
 	mem.setRefuse(nil)
 	require.NoError(t, d.ConsumeLogs(t.Context(), one("h")))
-	require.Eventually(t, func() bool { return len(mem.state()) == 1+len(spacers) }, patience, time.Millisecond,
-		"owed deletions are made good: nothing but the queue's own record and the spacers are left")
+	require.Eventually(t, func() bool { return s.delivered() == len(bodies)+1 }, patience, time.Millisecond)
 	require.NoError(t, d.Shutdown(t.Context()))
+	require.Len(t, mem.state(), 1+len(spacers),
+		"owed deletions are made good: nothing but the queue's own record and the spacers are left")
 }
 
 func TestDurableWithoutItsStorage(t *testing.T) {
@@ -277,10 +279,62 @@ func TestItemsAreKeptApart(t *testing.T) {
 
 	require.NoError(t, c.Batch(t.Context(), storage.SetOperation("12", []byte("item")), storage.SetOperation("qmv0", []byte{1})))
 	require.Len(t, mem.state(), len(empty)+2+apart)
-	v, err := c.Get(t.Context(), "12")
-	require.NoError(t, err)
-	require.Equal(t, "item", string(v))
+	for range 2 { // from memory, from the file
+		v, err := c.Get(t.Context(), "12")
+		require.NoError(t, err)
+		require.Equal(t, "item", string(v))
+	}
 
 	require.NoError(t, c.Batch(t.Context(), storage.DeleteOperation("12"), storage.SetOperation("qmv0", []byte{2})))
+	require.Len(t, mem.state(), len(empty)+2+apart, "deletions wait for the next item")
+	require.NoError(t, c.Batch(t.Context(), storage.SetOperation("13", []byte("next")), storage.SetOperation("qmv0", []byte{3})))
+	require.Len(t, mem.state(), len(empty)+2+apart)
+	require.NotContains(t, mem.state(), "12")
+	require.NoError(t, c.Batch(t.Context(), storage.DeleteOperation("13"), storage.SetOperation("qmv0", []byte{4})))
+	require.NoError(t, c.Close(t.Context()))
 	require.Len(t, mem.state(), len(empty)+1)
+	require.Equal(t, []byte{4}, mem.state()["qmv0"])
+}
+
+// Without a next item, deletions are made when enough of them wait.
+func TestDeletionsDoNotWaitForEver(t *testing.T) {
+	mem := newMemStorage(nil)
+	h := &guardHost{log: zap.NewNop()}
+	c, err := (&guardExtension{Extension: mem, host: h}).GetClient(t.Context(), component.KindExporter, component.ID{}, "")
+	require.NoError(t, err)
+	require.NoError(t, h.opened()[0].started(t.Context()))
+	for i := range mostHeld {
+		require.NoError(t, c.Set(t.Context(), strconv.Itoa(i), []byte("item")))
+	}
+	mem.setRefuse(func(sets, _ int) error {
+		if sets > 0 {
+			return storage.ErrStorageFull
+		}
+		return nil
+	})
+	for i := range mostHeld {
+		require.Contains(t, mem.state(), strconv.Itoa(i))
+		require.NoError(t, c.Batch(t.Context(), storage.DeleteOperation(strconv.Itoa(i)), storage.SetOperation("qmv0", []byte{1})))
+	}
+	require.Len(t, mem.state(), len(spacers), "though the disk is full")
+}
+
+// A full disk gives the room of what is done before it refuses an item.
+func TestOwedDeletionsMakeRoom(t *testing.T) {
+	mem := newMemStorage(nil)
+	h := &guardHost{log: zap.NewNop()}
+	c, err := (&guardExtension{Extension: mem, host: h}).GetClient(t.Context(), component.KindExporter, component.ID{}, "")
+	require.NoError(t, err)
+	require.NoError(t, h.opened()[0].started(t.Context()))
+	require.NoError(t, c.Set(t.Context(), "1", []byte("item")))
+	require.NoError(t, c.Delete(t.Context(), "1"))
+	mem.setRefuse(func(sets, deletes int) error {
+		if sets > 0 && deletes > 0 {
+			return storage.ErrStorageFull // what is freed can be used after the commit only
+		}
+		return nil
+	})
+	require.NoError(t, c.Set(t.Context(), "2", []byte("item")))
+	require.NotContains(t, mem.state(), "1")
+	require.Contains(t, mem.state(), "2")
 }
