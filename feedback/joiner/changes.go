@@ -16,8 +16,8 @@ import (
 var (
 	//go:embed queries/seconds.sql
 	secondsSQL string
-	//go:embed queries/attributable.sql
-	attributableSQL string
+	//go:embed queries/found.sql
+	foundSQL string
 	//go:embed queries/stalls.sql
 	stallsSQL string
 	//go:embed queries/new_stalls.sql
@@ -31,20 +31,29 @@ type name struct{ tenant, id string }
 const (
 	ofRecord byte = 'r' // records came under it
 	ofAnswer byte = 'a' // a request's answer has it
+	// ofFinding: findings of it are stored.
+	ofFinding byte = 'f'
 )
 
 // noInstant stands for a time of which nothing is known.
 const noInstant = math.MaxInt64
 
-func settings(ctx context.Context, query string) context.Context {
-	return clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{
-		"max_execution_time": 60, "max_memory_usage": int64(1 << 30), "log_comment": "joiner." + query, "readonly": 2,
-	}))
+// settings limit a query; off names settings to switch off.
+func settings(ctx context.Context, query string, off ...string) context.Context {
+	s := clickhouse.Settings{"max_execution_time": 60, "max_memory_usage": int64(1 << 30), "log_comment": "joiner." + query, "readonly": 2}
+	for _, name := range off {
+		s[name] = 0
+	}
+	return clickhouse.Context(ctx, clickhouse.WithSettings(s))
 }
 
 // query runs a query and calls scan for each row.
 func (w *worker) query(ctx context.Context, what, sql string, scan func(driver.Rows) error, args ...any) error {
-	rows, err := w.conn.Query(settings(ctx, what), sql, args...)
+	off, err := w.store.LookUpOff(ctx)
+	if err != nil {
+		return err
+	}
+	rows, err := w.conn.Query(settings(ctx, what, off...), sql, args...)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
@@ -153,12 +162,19 @@ func (w *worker) take(ctx context.Context, s span) (err error) {
 			w.note(w.memory.get(name{tenant, o}), s.from, false, now)
 		}
 	}
-	return w.query(ctx, "attributable", attributableSQL, func(rs driver.Rows) error {
+	return w.query(ctx, "found", foundSQL, func(rs driver.Rows) error {
 		var n name
-		if err := rs.Scan(&n.tenant, &n.id); err != nil {
+		var ofStream, ofGateway bool
+		if err := rs.Scan(&n.tenant, &n.id, &ofStream, &ofGateway); err != nil {
 			return err
 		}
-		w.note(w.memory.get(n), s.from, false, now)
+		w.filter.add(ofFinding, n, s.from)
+		w.silences = w.silences || ofStream
+		h := w.memory.all[n]
+		if ofGateway || ofStream && (h == nil || len(h.rec.Gateways)+len(h.rec.Clients) > 0) {
+			h = w.memory.get(n)
+			w.note(h, s.from, h.row.running, now)
+		}
 		return nil
 	}, args...)
 }
@@ -168,6 +184,7 @@ func (w *worker) take(ctx context.Context, s span) (err error) {
 func (w *worker) arrived(n name, rec requests.Records, second int64) *held {
 	_, known := w.memory.all[n]
 	h := w.memory.get(n)
+	w.seePages(n.tenant, h.rec.Clients, rec.Clients, second)
 	w.memory.add(h, rec)
 	if !known && w.sinceFilter(h) && !w.filter.has(ofRecord, n) {
 		h.whole, h.rowKnown = true, second > w.began
@@ -177,8 +194,12 @@ func (w *worker) arrived(n name, rec requests.Records, second int64) *held {
 
 // sinceFilter reports whether a request began after the filter did, so that the filter knows all of its names.
 func (w *worker) sinceFilter(h *held) bool {
-	first := h.first / 1_000_000
-	return w.filter.since == 0 || h.first != noInstant && first >= w.filter.since+skew && first <= w.now+skew
+	return w.filter.since == 0 || h.first != noInstant && w.within(h.first/1_000_000)
+}
+
+// within reports whether the filter knows every name that came up first in a second of a source's clock.
+func (w *worker) within(second int64) bool {
+	return w.filter.since == 0 || second >= w.filter.since+skew && second <= w.now+skew
 }
 
 // skew is how far a source's clock may be off the database's for its requests to be known as new, s.

@@ -126,9 +126,11 @@ type worker struct {
 	warn    func(text string)
 
 	eventsFrom int64 // stalls stamped before have been looked at for events
+	silences   bool  // findings of streams arrived since
 
 	memory *memory
 	filter *filter
+	out    output
 
 	sourceRows, stallRows int // bounds of one answer
 
@@ -153,7 +155,7 @@ func open(cfg *Config, tel *telemetry) (*worker, error) {
 	limits.Rows = 100_000
 	w := &worker{
 		cfg: cfg, cross: crosstier.NewDefaultConfig(), tel: tel, conn: conn, insert: ins,
-		store: requests.New(conn, limits), found: findings.NewReader(conn), memory: newMemory(cfg.MemoryBytes), tell: func(time.Duration) {},
+		store: requests.New(conn, limits), found: findings.NewReader(conn), memory: newMemory(cfg.MemoryBytes), filter: newFilter(0), tell: func(time.Duration) {},
 		warn: func(string) {}, sourceRows: sourceRows, stallRows: stallRows,
 	}
 	w.clock = newClock(w, len(opts.Addr))
@@ -179,7 +181,7 @@ func (w *worker) look(ctx context.Context) error {
 		}
 		w.began, w.saved, w.textureFrom, w.eventsFrom = w.now, w.from, w.from, w.from
 		w.follow()
-		w.filter = newFilter(w.from)
+		w.filter.since, w.filter.begun = w.from, w.from
 	} else {
 		w.follow()
 	}
@@ -207,10 +209,12 @@ func (w *worker) look(ctx context.Context) error {
 			if !whole {
 				continue
 			}
-			if err := w.events(ctx, w.eventsFrom); err != nil {
-				return err
+			if w.silences {
+				if err := w.events(ctx, w.eventsFrom); err != nil {
+					return err
+				}
 			}
-			w.eventsFrom = w.from
+			w.eventsFrom, w.silences = w.from, false
 		}
 		if err := w.textures(ctx); err != nil {
 			return err
@@ -225,16 +229,19 @@ func (w *worker) look(ctx context.Context) error {
 // joinDue joins the requests that are due, tells how far behind the joiner is, and stores its progress now and then. start is
 // when the moment was asked for.
 func (w *worker) joinDue(ctx context.Context, m arrivals.Moment, start time.Time) error {
+	w.out = output{} // of a look that failed
 	for _, b := range batches(w.due(time.Now()), w.cfg.Batch) {
 		if err := w.join(ctx, b, m.US); err != nil {
 			return err
 		}
-		for _, h := range b {
-			h.pending = false
-			delete(w.memory.pending, h.name)
+		if len(w.out.joined) >= w.cfg.MaxRequests {
+			if err := w.flush(ctx); err != nil {
+				return err
+			}
 		}
-		w.tel.joinedSome(len(b))
-		w.memory.trim()
+	}
+	if err := w.flush(ctx); err != nil {
+		return err
 	}
 	w.lag = max(time.Duration(m.Due-w.from)*time.Second+time.Since(start), w.overdue(time.Now()))
 	w.tell(w.lag)

@@ -15,7 +15,7 @@ import (
 // addedStep is how much higher than the state it adds to the joiner stores a finding of a stream.
 const addedStep = 8
 
-// join assembles requests of one tenant and stores what follows: findings that are new or differ from what is stored, and
+// join assembles requests of one tenant and puts out what follows: findings that are new or differ from what is stored, and
 // rows. now is the database's clock, µs.
 func (w *worker) join(ctx context.Context, batch []*held, now int64) error {
 	tenant := batch[0].tenant
@@ -37,17 +37,19 @@ func (w *worker) join(ctx context.Context, batch []*held, now int64) error {
 			}
 		}
 	}
-	reqs, err := w.store.Join(ctx, tenant, ids, records)
+	reqs, err := w.store.Join(ctx, tenant, ids, records, requests.Sessions{Fresh: &w.out.clocks.fresh, Lone: w.lone(tenant)})
 	if err != nil {
 		return err
 	}
-	if err := w.writeClocks(ctx, tenant, reqs); err != nil {
-		return err
-	}
+	w.clocksOf(tenant, reqs)
 	if err := w.findings(ctx, tenant, reqs); err != nil {
 		return err
 	}
-	return w.writeRows(ctx, tenant, reqs, answers, now)
+	if err := w.rowsOf(ctx, tenant, reqs, answers, now); err != nil {
+		return err
+	}
+	w.out.joined = append(w.out.joined, batch...)
+	return nil
 }
 
 // isAnswer reports whether an id is that of an answer only, of a request that is held: its records belong there.
@@ -112,38 +114,46 @@ func several(r *requests.Request) bool {
 	return r.Gateway != nil || r.Client != nil || streams > 1 || len(r.Conflicts) > 0
 }
 
-// findings derives what the tiers of requests show and stores what is new.
+// findings derives what the tiers of requests show and puts out what is new.
 func (w *worker) findings(ctx context.Context, tenant string, all []*requests.Request) error {
 	var reqs []*requests.Request
 	var names []string
 	for _, r := range all {
-		if several(r) {
-			reqs = append(reqs, r)
-			names = append(names, joined.Names(r)...)
+		if !several(r) {
+			continue
+		}
+		reqs = append(reqs, r)
+		// Of a new request findings are only read if some were stored.
+		sure := w.sinceFilter(w.memory.get(name{tenant, r.RequestID}))
+		for _, n := range joined.Names(r) {
+			if !sure || w.filter.has(ofFinding, name{tenant, n}) {
+				names = append(names, n)
+			}
 		}
 	}
 	if len(reqs) == 0 {
 		return nil
 	}
-	slices.Sort(names)
-	stored, err := w.found.Rows(ctx, tenant, slices.Compact(names))
-	if err != nil {
-		return err
-	}
 	byRequest := map[string][]findings.Row{}
-	for i := range stored {
-		byRequest[stored[i].RequestID] = append(byRequest[stored[i].RequestID], stored[i])
+	if len(names) > 0 {
+		slices.Sort(names)
+		stored, err := w.found.Rows(ctx, tenant, slices.Compact(names))
+		if err != nil {
+			return err
+		}
+		for i := range stored {
+			byRequest[stored[i].RequestID] = append(byRequest[stored[i].RequestID], stored[i])
+		}
 	}
-	var write []findings.Row
 	for _, r := range reqs {
 		var own []findings.Row
 		for _, n := range joined.Names(r) {
 			own = append(own, byRequest[n]...)
 		}
 		found, refined := joined.Derive(r, own, &w.cross)
-		write = append(write, Changes(r, own, found, refined)...)
+		w.out.findings = append(w.out.findings, Changes(r, own, found, refined)...)
 	}
-	return w.write(ctx, write)
+	return nil
 }
 
 // Changes returns the rows that bring what is stored of a request to what was derived of it. stored are the last states of
@@ -201,6 +211,7 @@ func (w *worker) write(ctx context.Context, rows []findings.Row) error {
 		return err
 	}
 	for i := range rows {
+		w.filter.add(ofFinding, name{rows[i].Tenant, rows[i].RequestID}, w.now)
 		w.tel.wrote(rows[i].Kind)
 	}
 	return nil

@@ -9,7 +9,6 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/zeebo/xxh3"
 
-	db "github.com/fermata-io/fermata/storage/clickhouse"
 	"github.com/fermata-io/fermata/storage/requests"
 	"github.com/fermata-io/fermata/storage/table"
 )
@@ -27,15 +26,16 @@ type written struct {
 	when    time.Time
 }
 
-// writeRows stores the rows of requests of one tenant that differ from what was written last, and takes back those of ids
+// rowsOf puts out the rows of requests of one tenant that differ from what was written last, and takes back those of ids
 // that turned out to be other requests' answers. now is the database's clock before the records were read, µs.
-func (w *worker) writeRows(ctx context.Context, tenant string, reqs []*requests.Request, answers []*held, now int64) error {
+func (w *worker) rowsOf(ctx context.Context, tenant string, reqs []*requests.Request, answers []*held, now int64) error {
 	places, err := w.places(ctx, tenant, reqs, answers)
 	if err != nil {
 		return err
 	}
-	batch := requests.Table.NewBatch()
-	fresh := map[*held]written{}
+	if w.out.fresh == nil {
+		w.out.fresh = map[*held]written{}
+	}
 	var content []byte
 	write := func(h *held, row *requests.Row) {
 		content = requests.Table.AppendContent(content[:0], row)
@@ -52,13 +52,13 @@ func (w *worker) writeRows(ctx context.Context, tenant string, reqs []*requests.
 			state.version = max(state.version, o.version+1) // the database's clock may have been set back
 		}
 		row.Version = state.version
-		batch.Append(row)
+		w.out.rows = append(w.out.rows, *row)
 		for _, o := range old {
 			if o.at != state.at && !o.gone {
-				batch.Append(&requests.Row{Tenant: h.tenant, RequestID: h.id, StartedAt: table.Micros(o.at), Version: state.version, Gone: true})
+				w.out.rows = append(w.out.rows, requests.Row{Tenant: h.tenant, RequestID: h.id, StartedAt: table.Micros(o.at), Version: state.version, Gone: true})
 			}
 		}
-		fresh[h] = state
+		w.out.fresh[h] = state
 	}
 	for _, r := range reqs {
 		row := r.Row()
@@ -71,19 +71,6 @@ func (w *worker) writeRows(ctx context.Context, tenant string, reqs []*requests.
 			}
 		}
 	}
-	if batch.Len() == 0 {
-		return nil
-	}
-	if err := w.insert.Insert(ctx, db.Block{SQL: batch.InsertSQL(), Input: batch.Input()}); err != nil {
-		for h := range fresh {
-			h.row, h.rowKnown = written{}, false // it may or may not be written
-		}
-		return err
-	}
-	for h, state := range fresh {
-		h.row, h.rowKnown = state, true
-	}
-	w.tel.wroteRows(batch.Len())
 	return nil
 }
 

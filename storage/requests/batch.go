@@ -46,7 +46,7 @@ func (s *Store) Requests(ctx context.Context, tenant string, ids []string) ([]*R
 			own[id] = r
 		}
 	}
-	return s.Join(ctx, tenant, ids, own)
+	return s.Join(ctx, tenant, ids, own, Sessions{})
 }
 
 // namesOf lists the other names under which records of a request are looked for.
@@ -55,9 +55,30 @@ func namesOf(id string, rec *Records) []string {
 	return names[:min(len(names), maxNames)]
 }
 
+// Sessions is what a caller of Join knows of pages' clocks beyond what is stored.
+type Sessions struct {
+	// Fresh are rows that are about to be stored; nil: none.
+	Fresh *FreshClocks
+	// Lone reports whether surely nothing is stored of a page; nil: of none that is known.
+	Lone func(session string, origin int64) bool
+}
+
+// FreshClocks are rows of session_clocks that are about to be stored. The zero value is empty.
+type FreshClocks struct{ of map[page][]clocks.Row }
+
+// Add adds a row.
+func (f *FreshClocks) Add(row clocks.Row) {
+	if f.of == nil {
+		f.of = map[page][]clocks.Row{}
+	}
+	row.Stored = true
+	p := page{row.SessionID, int64(row.TimeOrigin)} //nolint:gosec // was an int64
+	f.of[p] = append(f.of[p], row)
+}
+
 // Join assembles requests of a tenant, of which ids are distinct, from records that were read before: those of each request
 // and those under its other names, by their id. Requests without records are left out.
-func (s *Store) Join(ctx context.Context, tenant string, ids []string, own map[string]*Records) ([]*Request, error) {
+func (s *Store) Join(ctx context.Context, tenant string, ids []string, own map[string]*Records, sessions Sessions) ([]*Request, error) {
 	var known []string
 	var records []Records
 	var pages [][]wire.Client
@@ -74,7 +95,7 @@ func (s *Store) Join(ctx context.Context, tenant string, ids []string, own map[s
 		}
 		known, records, pages = append(known, id), append(records, all), append(pages, all.Clients)
 	}
-	session, err := s.sessionsOf(ctx, tenant, pages)
+	session, err := s.sessionsOf(ctx, tenant, pages, sessions)
 	if err != nil {
 		return nil, err
 	}

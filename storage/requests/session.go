@@ -95,19 +95,36 @@ func (s *Store) around(ctx context.Context, tenant string, p page, at int64) ([]
 	})
 }
 
-// sessionsOf reads what counts for any of many requests, of which all are the pages' records.
-func (s *Store) sessionsOf(ctx context.Context, tenant string, all [][]wire.Client) ([]clocks.Row, error) {
+// sessionsOf returns what counts for any of many requests, of which all are the pages' records.
+func (s *Store) sessionsOf(ctx context.Context, tenant string, all [][]wire.Client, with Sessions) ([]clocks.Row, error) {
 	var sessions []string
 	var origins []uint64
+	var fresh []clocks.Row
 	seen := map[page]bool{}
 	for _, cs := range all {
 		for p := range pagesOf(cs) {
-			if !seen[p] {
-				seen[p] = true
+			if seen[p] {
+				continue
+			}
+			seen[p] = true
+			if with.Fresh != nil {
+				for _, row := range with.Fresh.of[p] {
+					if row.Tenant == tenant {
+						fresh = append(fresh, row)
+					}
+				}
+			}
+			if with.Lone == nil || !with.Lone(p.session, p.origin) {
 				sessions, origins = append(sessions, p.session), append(origins, uint64(p.origin)) //nolint:gosec // not negative
 			}
 		}
 	}
+	stored, err := s.storedOf(ctx, tenant, all, sessions, origins)
+	return append(stored, fresh...), err
+}
+
+// storedOf reads what is stored of some pages and counts for any of many requests.
+func (s *Store) storedOf(ctx context.Context, tenant string, all [][]wire.Client, sessions []string, origins []uint64) ([]clocks.Row, error) {
 	if len(sessions) == 0 {
 		return nil, nil
 	}
@@ -119,13 +136,17 @@ func (s *Store) sessionsOf(ctx context.Context, tenant string, all [][]wire.Clie
 		return nil, err
 	}
 	n := map[page]int{}
+	for i := range sessions {
+		n[page{sessions[i], int64(origins[i])}] = 0 //nolint:gosec // was an int64
+	}
 	for i := range rows {
 		n[page{rows[i].SessionID, int64(rows[i].TimeOrigin)}]++ //nolint:gosec // was an int64
 	}
+	read := len(rows)
 	// Of which pages there is more, each request asks for its own part.
 	for _, cs := range all {
 		for p, at := range pagesOf(cs) {
-			if n[p] < pageRows && len(rows) < s.limits.Rows {
+			if have, asked := n[p]; !asked || have < pageRows && read < s.limits.Rows {
 				continue
 			}
 			more, err := s.around(ctx, tenant, p, at)
@@ -139,7 +160,7 @@ func (s *Store) sessionsOf(ctx context.Context, tenant string, all [][]wire.Clie
 }
 
 func (s *Store) clockRows(ctx context.Context, q query, args []any) ([]clocks.Row, error) {
-	off, err := s.lookUpOff(ctx)
+	off, err := s.LookUpOff(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -185,7 +185,7 @@ func join(a, b Records) Records {
 // gather reads the records of all tiers under some ids.
 func (s *Store) gather(ctx context.Context, tenant string, ids []string) (Records, error) {
 	var rec Records
-	off, err := s.lookUpOff(ctx)
+	off, err := s.LookUpOff(ctx)
 	if err != nil {
 		return rec, err
 	}
@@ -212,10 +212,10 @@ func (s *Store) gather(ctx context.Context, tenant string, ids []string) (Record
 	return rec, err
 }
 
-// lookUpOff names the settings that cost a look-up half of its time and bring it nothing: column statistics, which newer
+// LookUpOff names the settings that cost a look-up half of its time and bring it nothing: column statistics, which newer
 // servers load for every column of every part to plan a query, and the analyzer, which resolves every computed column of the
 // table whatever is asked for. Older servers have no such settings.
-func (s *Store) lookUpOff(ctx context.Context) ([]string, error) {
+func (s *Store) LookUpOff(ctx context.Context) ([]string, error) {
 	if off := s.off.Load(); off != nil {
 		return *off, nil
 	}

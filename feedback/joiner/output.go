@@ -1,0 +1,81 @@
+package joiner
+
+import (
+	"context"
+
+	db "github.com/fermata-io/fermata/storage/clickhouse"
+	"github.com/fermata-io/fermata/storage/clocks"
+	"github.com/fermata-io/fermata/storage/findings"
+	"github.com/fermata-io/fermata/storage/requests"
+)
+
+// output is what the joins of a look have to be stored, all of it in one insert for each table: an insert costs the database
+// about the same whether it has ten rows or a thousand, and so do the merges that follow.
+type output struct {
+	joined   []*held
+	clocks   clockRows
+	findings []findings.Row
+	rows     []requests.Row
+	fresh    map[*held]written // what is known of rows once they are stored
+}
+
+// clockRows are what requests say of their pages' clocks, and which others of their sessions that concerns.
+type clockRows struct {
+	rows       []clocks.Row
+	fresh      requests.FreshClocks
+	neighbours []neighbour
+}
+
+// neighbour is a request to join again since some records of another arrived in a second.
+type neighbour struct {
+	name
+	since int64
+}
+
+// flush stores what was put out. Only then are the requests joined; after an error all of them are joined again.
+func (w *worker) flush(ctx context.Context) (err error) {
+	o := w.out
+	w.out = output{}
+	defer func() {
+		if err != nil {
+			for h := range o.fresh {
+				h.row, h.rowKnown = written{}, false // it may or may not be written
+			}
+		}
+	}()
+	if len(o.clocks.rows) > 0 {
+		b := clocks.Table.NewBatch()
+		for i := range o.clocks.rows {
+			b.Append(&o.clocks.rows[i])
+		}
+		if err := w.insert.Insert(ctx, db.Block{SQL: b.InsertSQL(), Input: b.Input()}); err != nil {
+			return err
+		}
+	}
+	if err := w.write(ctx, o.findings); err != nil {
+		return err
+	}
+	if len(o.rows) > 0 {
+		b := requests.Table.NewBatch()
+		for i := range o.rows {
+			b.Append(&o.rows[i])
+		}
+		if err := w.insert.Insert(ctx, db.Block{SQL: b.InsertSQL(), Input: b.Input()}); err != nil {
+			return err
+		}
+	}
+	for h, state := range o.fresh {
+		h.row, h.rowKnown = state, true
+	}
+	for _, h := range o.joined {
+		h.pending, h.newClocks = false, false
+		delete(w.memory.pending, h.name)
+	}
+	for _, n := range o.clocks.neighbours {
+		w.again(n.name, n.since)
+	}
+	w.tel.wroteRows(len(o.rows))
+	w.tel.joinedSome(len(o.joined))
+	w.memory.trim()
+	return nil
+}
