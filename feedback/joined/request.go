@@ -37,6 +37,9 @@ func Request(r *requests.Request, found []wire.Finding) *crosstier.Request {
 	if r.Clock != nil {
 		q.Clock = &crosstier.Clock{OffsetUS: r.Clock.OffsetUS, UncertaintyUS: r.Clock.UncertaintyUS}
 	}
+	for _, p := range r.Perceived.Parts {
+		q.Parts = append(q.Parts, crosstier.Part{Name: p.Part, US: p.US, UncertaintyUS: p.UncertaintyUS})
+	}
 	for i := range r.Conflicts {
 		c := &r.Conflicts[i]
 		k := crosstier.Conflict{Tier: wire.Tier(c.Tier), Detail: c.Detail, Numbers: c.Evidence, Emitter: or(c.Emitter), Attempt: or(c.Attempt)}

@@ -229,19 +229,10 @@ func (w *worker) look(ctx context.Context) error {
 // joinDue joins the requests that are due, tells how far behind the joiner is, and stores its progress now and then. start is
 // when the moment was asked for.
 func (w *worker) joinDue(ctx context.Context, m arrivals.Moment, start time.Time) error {
-	w.out = output{} // of a look that failed
-	for _, b := range batches(w.due(time.Now()), w.cfg.Batch) {
+	for _, b := range batches(w.due(time.Now()), joinMost) {
 		if err := w.join(ctx, b, m.US); err != nil {
 			return err
 		}
-		if len(w.out.joined) >= w.cfg.MaxRequests {
-			if err := w.flush(ctx); err != nil {
-				return err
-			}
-		}
-	}
-	if err := w.flush(ctx); err != nil {
-		return err
 	}
 	w.lag = max(time.Duration(m.Due-w.from)*time.Second+time.Since(start), w.overdue(time.Now()))
 	w.tell(w.lag)

@@ -15,17 +15,21 @@ import (
 // addedStep is how much higher than the state it adds to the joiner stores a finding of a stream.
 const addedStep = 8
 
-// join assembles requests of one tenant and puts out what follows: findings that are new or differ from what is stored, and
-// rows. now is the database's clock, µs.
-func (w *worker) join(ctx context.Context, batch []*held, now int64) error {
-	tenant := batch[0].tenant
-	records, err := w.complete(ctx, tenant, batch)
+// joinMost bounds the requests that are joined and written together: what is read for them is held until then.
+const joinMost = 5000
+
+// join assembles requests of one tenant and stores what follows: what they say of clocks, findings that are new or differ from
+// what is stored, and rows. now is the database's clock, µs.
+func (w *worker) join(ctx context.Context, all []*held, now int64) error {
+	w.out = output{joined: all, fresh: map[*held]written{}} // of a try that failed nothing is left
+	tenant := all[0].tenant
+	records, err := w.complete(ctx, tenant, all)
 	if err != nil {
 		return err
 	}
-	ids := make([]string, 0, len(batch))
+	ids := make([]string, 0, len(all))
 	var answers []*held
-	for _, h := range batch {
+	for _, h := range all {
 		if w.isAnswer(h) {
 			answers = append(answers, h)
 			continue
@@ -37,19 +41,26 @@ func (w *worker) join(ctx context.Context, batch []*held, now int64) error {
 			}
 		}
 	}
-	reqs, err := w.store.Join(ctx, tenant, ids, records, requests.Sessions{Fresh: &w.out.clocks.fresh, Lone: w.lone(tenant)})
-	if err != nil {
+	var states []state
+	for len(ids) > 0 {
+		part := ids[:min(len(ids), w.cfg.Batch)]
+		ids = ids[len(part):]
+		reqs, err := w.store.Join(ctx, tenant, part, records, requests.Sessions{Fresh: &w.out.clocks.fresh, Lone: w.lone(tenant)})
+		if err != nil {
+			return err
+		}
+		w.clocksOf(tenant, reqs)
+		if err := w.findings(ctx, tenant, reqs); err != nil {
+			return err
+		}
+		for _, r := range reqs {
+			states = append(states, w.stateOf(r))
+		}
+	}
+	if err := w.rowsOf(ctx, tenant, states, answers, now); err != nil {
 		return err
 	}
-	w.clocksOf(tenant, reqs)
-	if err := w.findings(ctx, tenant, reqs); err != nil {
-		return err
-	}
-	if err := w.rowsOf(ctx, tenant, reqs, answers, now); err != nil {
-		return err
-	}
-	w.out.joined = append(w.out.joined, batch...)
-	return nil
+	return w.flush(ctx)
 }
 
 // isAnswer reports whether an id is that of an answer only, of a request that is held: its records belong there.

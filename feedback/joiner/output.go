@@ -9,8 +9,8 @@ import (
 	"github.com/fermata-io/fermata/storage/requests"
 )
 
-// output is what the joins of a look have to be stored, all of it in one insert for each table: an insert costs the database
-// about the same whether it has ten rows or a thousand, and so do the merges that follow.
+// output is what a join has to be stored, all of it in one insert for each table: an insert costs the database about the same
+// whether it has ten rows or a thousand, and so do the merges that follow.
 type output struct {
 	joined   []*held
 	clocks   clockRows
@@ -70,6 +70,9 @@ func (w *worker) flush(ctx context.Context) (err error) {
 	for _, h := range o.joined {
 		h.pending, h.newClocks = false, false
 		delete(w.memory.pending, h.name)
+		if h.told {
+			w.memory.forget(h) // hardly anything comes for it any more: the room is for those that wait for their pages
+		}
 	}
 	for _, n := range o.clocks.neighbours {
 		w.again(n.name, n.since)

@@ -26,43 +26,54 @@ type written struct {
 	when    time.Time
 }
 
+// state is what a request's row should say.
+type state struct {
+	h           *held
+	row         requests.Row
+	first, last int64 // when the request may have begun, µs
+}
+
+// stateOf takes from a request what its row needs.
+func (w *worker) stateOf(r *requests.Request) state {
+	s := state{h: w.memory.get(name{r.Tenant, r.RequestID}), row: r.Row()}
+	s.first, s.last = r.Span()
+	s.h.told = r.Client != nil && r.Client.State != requests.StateRunning && s.row.HasServer && r.State != requests.StateRunning
+	return s
+}
+
 // rowsOf puts out the rows of requests of one tenant that differ from what was written last, and takes back those of ids
 // that turned out to be other requests' answers. now is the database's clock before the records were read, µs.
-func (w *worker) rowsOf(ctx context.Context, tenant string, reqs []*requests.Request, answers []*held, now int64) error {
-	places, err := w.places(ctx, tenant, reqs, answers)
+func (w *worker) rowsOf(ctx context.Context, tenant string, states []state, answers []*held, now int64) error {
+	places, err := w.places(ctx, tenant, states, answers)
 	if err != nil {
 		return err
-	}
-	if w.out.fresh == nil {
-		w.out.fresh = map[*held]written{}
 	}
 	var content []byte
 	write := func(h *held, row *requests.Row) {
 		content = requests.Table.AppendContent(content[:0], row)
-		state := written{content: xxh3.Hash(content), at: int64(row.StartedAt), version: uint64(now), gone: row.Gone, when: time.Now()} //nolint:gosec // after 1970
-		state.running = row.State == string(requests.StateRunning)
+		is := written{content: xxh3.Hash(content), at: int64(row.StartedAt), version: uint64(now), gone: row.Gone, when: time.Now()} //nolint:gosec // after 1970
+		is.running = row.State == string(requests.StateRunning)
 		old := places[h.id]
 		if h.row.version > 0 {
-			if h.row.content == state.content {
+			if h.row.content == is.content {
 				return
 			}
 			old = []written{h.row}
 		}
 		for _, o := range old {
-			state.version = max(state.version, o.version+1) // the database's clock may have been set back
+			is.version = max(is.version, o.version+1) // the database's clock may have been set back
 		}
-		row.Version = state.version
+		row.Version = is.version
 		w.out.rows = append(w.out.rows, *row)
 		for _, o := range old {
-			if o.at != state.at && !o.gone {
-				w.out.rows = append(w.out.rows, requests.Row{Tenant: h.tenant, RequestID: h.id, StartedAt: table.Micros(o.at), Version: state.version, Gone: true})
+			if o.at != is.at && !o.gone {
+				w.out.rows = append(w.out.rows, requests.Row{Tenant: h.tenant, RequestID: h.id, StartedAt: table.Micros(o.at), Version: is.version, Gone: true})
 			}
 		}
-		w.out.fresh[h] = state
+		w.out.fresh[h] = is
 	}
-	for _, r := range reqs {
-		row := r.Row()
-		write(w.memory.get(name{tenant, r.RequestID}), &row)
+	for i := range states {
+		write(states[i].h, &states[i].row)
 	}
 	for _, h := range answers {
 		for _, o := range append(places[h.id], h.row) {
@@ -78,14 +89,13 @@ func (w *worker) rowsOf(ctx context.Context, tenant string, reqs []*requests.Req
 const slack = int64(24 * time.Hour / time.Microsecond)
 
 // places looks up where requests have rows of which nothing is remembered.
-func (w *worker) places(ctx context.Context, tenant string, reqs []*requests.Request, answers []*held) (map[string][]written, error) {
+func (w *worker) places(ctx context.Context, tenant string, states []state, answers []*held) (map[string][]written, error) {
 	var ids []string
 	since, until := int64(noInstant), int64(0)
-	for _, r := range reqs {
-		if !w.memory.get(name{tenant, r.RequestID}).rowKnown {
-			first, last := r.Span()
-			since, until = min(since, first), max(until, last)
-			ids = append(ids, r.RequestID)
+	for i := range states {
+		if s := &states[i]; !s.h.rowKnown {
+			since, until = min(since, s.first), max(until, s.last)
+			ids = append(ids, s.h.id)
 		}
 	}
 	for _, h := range answers {

@@ -181,9 +181,41 @@ func (v *view) perceivedGap() {
 			att = byNetwork
 		}
 	}
+	if part := v.largestPart(); part != nil {
+		ev["largest_part"], ev["largest_part_us"] = part.Name, part.US
+		if part.UncertaintyUS > 0 {
+			ev["largest_part_uncertainty_us"] = part.UncertaintyUS
+		}
+		if att == byUnknown && 2*(part.US-part.UncertaintyUS) >= gap {
+			att = attributionOf[part.Name]
+		}
+	}
+	if 2*hidden >= gap {
+		att = byHidden // what is left of it was felt, but most of it nobody saw
+	}
+	if att == "" {
+		att = byUnknown
+	}
 	v.add(wire.FindingPerceivedGap, wire.TierClient, -1, wire.Finding{
 		StartUS: s, DurationUS: gap, Severity: grade(gap), Attribution: att, Confidence: 0.9,
 	}, ev)
+}
+
+// attributionOf names who is to blame for a part of the gap. The other parts are several tiers', or nobody's.
+var attributionOf = map[string]string{
+	"gateway_queue": byGateway, "retries": byGateway, "reasoning": byEngine,
+	"uplink": byNetwork, "downlink": byNetwork, "network": byNetwork, "render": byRender,
+}
+
+// largestPart is the largest part of the gap, nil where the parts are not known. Of two alike it is the one that passed first.
+func (v *view) largestPart() *Part {
+	var most *Part
+	for i := range v.r.Parts {
+		if p := &v.r.Parts[i]; most == nil || p.US > most.US {
+			most = p
+		}
+	}
+	return most
 }
 
 // retractions tells of shown text that was taken back.

@@ -24,6 +24,9 @@ type Request struct {
 	Gateway *wire.Gateway // what the gateway says of the request
 	Client  *wire.Client  // what the page saw, its segments merged
 	Clock   *Clock        // nil: the clocks are not bounded
+	// Parts are what the gap between perceived and server TTFT consists of, in the order in which they passed; they add up to it.
+	// Empty: not known.
+	Parts []Part
 	// Conflicts are what can't be true of one request, as the join found it: id_conflict and clock_conflict.
 	Conflicts []Conflict
 	// Found are the findings of single streams of this request.
@@ -32,6 +35,12 @@ type Request struct {
 
 // Clock relates the page's clock to the server's: page time = server time + OffsetUS ± UncertaintyUS.
 type Clock struct{ OffsetUS, UncertaintyUS int64 }
+
+// Part is one part of the gap between what the user felt and what the server measured: page, uplink, gateway_queue, …
+type Part struct {
+	Name              string
+	US, UncertaintyUS int64
+}
 
 // Conflict is a contradiction between records of one request.
 type Conflict struct {
@@ -327,6 +336,7 @@ const (
 	byProxy   = "proxy_buffering"
 	byNetwork = "network"
 	byRender  = "render"
+	byHidden  = "hidden"
 	byUnknown = "unknown"
 )
 

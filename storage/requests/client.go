@@ -15,6 +15,7 @@ type mergedClient struct {
 	dom, paint  timeline
 	sc          scalars
 	segments    int
+	how         State // how it ended by times that can't be; empty: its times tell
 }
 
 // mergeClients joins the records of one request. Different pages or submits under one id are told apart: the
@@ -39,7 +40,39 @@ func mergeClients(recs []wire.Client, conflicts *[]Conflict) *mergedClient {
 			Kind: ConflictID, Tier: string(wire.TierClient), Detail: "different pages or submit events have this request id", Evidence: submits,
 		})
 	}
+	all[0].findBackwards(conflicts)
 	return all[0]
+}
+
+// ruleBackwards is told of a page whose times can't be: what came of a request before it was made.
+const ruleBackwards = "the page tells what came of the request before it was made: its clock or its bookkeeping went wrong"
+
+// findBackwards finds what a page tells of a time before its submit event, and takes the numbers away that would follow from it.
+func (c *mergedClient) findBackwards(conflicts *[]Conflict) {
+	if !c.Submit.OK {
+		return
+	}
+	const slack = 1000 // µs; clocks of pages are coarse
+	earliest, how := c.Submit.V, c.state()
+	for _, o := range []*wire.Opt[int64]{&c.Headers, &c.FirstPaint, &c.Aborted, &c.Done} {
+		if o.OK && o.V < c.Submit.V-slack {
+			earliest = min(earliest, o.V)
+			*o = wire.Opt[int64]{}
+		}
+	}
+	for _, l := range []*timeline{&c.recv, &c.dom, &c.paint} {
+		if len(l.t) > 0 && l.t[0] < c.Submit.V-slack {
+			earliest = min(earliest, l.t[0])
+			*l = timeline{}
+		}
+	}
+	if earliest == c.Submit.V {
+		return
+	}
+	c.sc, c.how = c.recv.scalars(), how
+	*conflicts = append(*conflicts, Conflict{
+		Kind: ConflictClock, Tier: string(wire.TierClient), Detail: ruleBackwards, Evidence: []int64{c.Submit.V, earliest},
+	})
 }
 
 // groupClients splits deduplicated records by session and submit event. A segment that does not know the
@@ -177,6 +210,8 @@ func mergeClientFields(c, s *wire.Client) {
 // state is that of the stream as the page saw it; leaving after its end is no abort.
 func (c *mergedClient) state() State {
 	switch {
+	case c.how != "":
+		return c.how
 	case c.Aborted.OK && (!c.Done.OK || c.Aborted.V < c.Done.V):
 		return StateAborted
 	case c.ErrorType != "" && !wire.UserAbort(c.ErrorType):

@@ -150,7 +150,7 @@ func streamState(m *merged) State {
 		return StateRunning
 	case wire.UserAbort(m.FinishReason) || wire.UserAbort(m.ErrorType) || m.Status == wire.StatusClientGone:
 		return StateAborted
-	case m.ErrorType != "" || m.Status >= 400 || m.FinishReason == "error", m.cut():
+	case m.ErrorType != "" || m.Status >= 400 || wire.FailedReason(m.FinishReason), m.cut():
 		return StateFailed
 	}
 	return StateCompleted
