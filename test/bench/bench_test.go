@@ -29,7 +29,7 @@ func TestEveryPart(t *testing.T) {
 		fermata: binary, peer: os.Getenv("FERMATA_BENCH_PEER"), parts: allParts,
 		streams: 200, runs: 1, conns: 4, beacons: 200, live: 2 * time.Second,
 	}, &tables, t.Output()))
-	for _, title := range []string{"### Ingest and disk", "### Beacons", "### Questions", "### Running streams and memory"} {
+	for _, title := range []string{"### Ingest and disk", "### Growth", "### Beacons", "### Questions", "### Running streams and memory"} {
 		require.Contains(t, tables.String(), title)
 	}
 	require.NotContains(t, tables.String(), "NaN")

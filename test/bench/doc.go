@@ -11,6 +11,7 @@
 //   - ingest: workload W through a real `fermata collector` process over OTLP/gRPC, OTLP/HTTP and POST /v1/chunks, and as
 //     unchanged span events and log records; beside it bare column inserts (the floor) and, with -peer, an OpenTelemetry
 //     Collector with the contrib clickhouseexporter that gets the same bytes.
+//   - growth: what a chunk costs once ten times as many are there.
 //   - beacons: POST /v1/rum, accepted and durable in the queue.
 //   - queries: streams with a long gap, percentiles from rollups.
 //   - live: how long after a chunk a query shows it while its stream runs, and memory of `fermata up`.

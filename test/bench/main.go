@@ -44,7 +44,7 @@ func (b *bench) print(format string, args ...any) { _, _ = fmt.Fprintf(b.out, fo
 
 func (b *bench) note(format string, args ...any) { _, _ = fmt.Fprintf(b.log, format+"\n", args...) }
 
-var allParts = []string{"ingest", "beacons", "queries", "live"}
+var allParts = []string{"ingest", "growth", "beacons", "queries", "live"}
 
 func main() {
 	engine.MaybeRunChild()
@@ -78,7 +78,7 @@ func run(ctx context.Context, o options, out, log io.Writer) error {
 		return errors.New("-streams, -runs, -conns, -beacons and -live must be positive")
 	}
 	parts := map[string]func(*bench, context.Context) error{
-		"ingest": (*bench).ingest, "beacons": (*bench).rum, "queries": (*bench).queries, "live": (*bench).watch,
+		"ingest": (*bench).ingest, "growth": (*bench).growth, "beacons": (*bench).rum, "queries": (*bench).queries, "live": (*bench).watch,
 	}
 	for _, p := range o.parts {
 		if parts[p] == nil {
