@@ -30,7 +30,7 @@ type name struct{ tenant, id string }
 // Kinds of names in the filter.
 const (
 	ofRecord byte = 'r' // records came under it
-	ofAnswer byte = 'a' // a request's answer has it
+	ofAnswer byte = 'a' // a request claims it: its answer has it, or it is another name
 	// ofFinding: findings of it are stored.
 	ofFinding byte = 'f'
 )

@@ -35,7 +35,7 @@ func (w *worker) join(ctx context.Context, all []*held, now int64) error {
 			continue
 		}
 		ids = append(ids, h.id)
-		for _, a := range h.rec.Answers() {
+		for _, a := range h.rec.Claims() {
 			if other := w.memory.all[name{tenant, a}]; other != nil && !other.pending && w.isAnswer(other) {
 				answers = append(answers, other)
 			}
@@ -63,10 +63,11 @@ func (w *worker) join(ctx context.Context, all []*held, now int64) error {
 	return w.flush(ctx)
 }
 
-// isAnswer reports whether an id is that of an answer only, of a request that is held: its records belong there.
+// isAnswer reports whether an id is another name only, mostly that of its answer, of a request that is held: its records belong
+// there.
 func (w *worker) isAnswer(h *held) bool {
 	owner, ok := w.memory.owners[h.name]
-	return ok && owner != h.id && len(h.rec.Streams)+len(h.rec.Clients) > 0 && h.rec.OnlyAnswer(h.id)
+	return ok && len(h.rec.Streams)+len(h.rec.Clients) > 0 && h.rec.Belongs(h.id, owner)
 }
 
 // complete reads what is not held of requests and of their other names, and returns the records by id.

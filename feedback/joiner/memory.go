@@ -36,7 +36,7 @@ type held struct {
 type memory struct {
 	all     map[name]*held
 	order   *list.List      // of *held, the one used last in front
-	owners  map[name]string // of the ids of answers of requests that are held
+	owners  map[name]string // of the other names of requests that are held
 	pending map[name]*held
 	bytes   int
 	most    int
@@ -73,9 +73,9 @@ func (m *memory) set(h *held, rec requests.Records) {
 	m.add(h, rec)
 }
 
-// disown forgets that the ids of h's answers are its own.
+// disown forgets that h's other names are its own.
 func (m *memory) disown(h *held) {
-	for _, a := range h.rec.Answers() {
+	for _, a := range h.rec.Claims() {
 		if n := (name{h.tenant, a}); m.owners[n] == h.id {
 			delete(m.owners, n)
 		}
@@ -112,7 +112,7 @@ func (m *memory) add(h *held, rec requests.Records) {
 	h.rec.Streams = append(h.rec.Streams, rec.Streams...)
 	h.rec.Gateways = append(h.rec.Gateways, rec.Gateways...)
 	h.rec.Clients = append(h.rec.Clients, rec.Clients...)
-	for _, a := range rec.Answers() {
+	for _, a := range rec.Claims() {
 		m.owners[name{h.tenant, a}] = h.id
 	}
 	m.grow(h, size)

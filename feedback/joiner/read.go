@@ -95,7 +95,7 @@ func (w *worker) load(ctx context.Context, tenant string, which []*held) error {
 // remember puts the names of what is held into the filter.
 func (w *worker) remember(h *held, second int64) {
 	w.filter.add(ofRecord, h.name, second)
-	for _, a := range h.rec.Answers() {
+	for _, a := range h.rec.Claims() {
 		w.filter.add(ofAnswer, name{h.tenant, a}, second)
 	}
 }

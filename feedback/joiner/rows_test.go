@@ -130,6 +130,31 @@ func TestAnswersHaveNoRows(t *testing.T) {
 	}
 }
 
+// A page that is known under an alias of the request it asked for is listed there and not once more, whichever came first.
+func TestPagesUnderAnAlias(t *testing.T) {
+	at := time.Now().Add(-time.Minute).UnixMicro()
+	tap := corpus.Records{Streams: []wire.Stream{{
+		RequestID: "r-main", Tenant: "default", Tier: wire.TierServer, Attempt: 1, Emitter: "tap", StartedAt: at, Final: true, Aliases: []string{"p-1"},
+		Chunks: wire.Chunks{T: []int64{100_000, 200_000}, Bytes: []uint32{3, 3}}, EndUS: wire.Some(int64(300_000)),
+	}}}
+	page := corpus.Records{Clients: []wire.Client{{
+		RequestID: "p-1", Tenant: "default", SessionID: "s", TimeOrigin: at - 1_000_000, Submit: wire.Some(int64(990_000)), Done: wire.Some(int64(1_400_000)),
+		FirstPaint: wire.Some(int64(1_200_000)), ReceivedAt: at + 1_000_000, Final: true,
+	}}}
+	for _, parts := range [][]corpus.Records{{tap, page}, {page, tap}, {{Streams: tap.Streams, Clients: page.Clients}}} {
+		r := newRig(t)
+		for _, p := range parts {
+			r.store(t, p)
+			r.look(t)
+		}
+		r.check(t, []string{"r-main"})
+		got, err := r.w.store.Request(t.Context(), "default", "p-1")
+		require.NoError(t, err)
+		require.Equal(t, "r-main", got.RequestID)
+		require.NotNil(t, got.Perceived.GapUS)
+	}
+}
+
 // A record that comes after everything was forgotten rewrites the row, also where it moves the request's start.
 func TestLateRecordAfterARestart(t *testing.T) {
 	ids, parts := drawn("late-", 60, 1)

@@ -57,12 +57,13 @@ func (s *Store) Request(ctx context.Context, tenant, id string) (*Request, error
 		return nil, err
 	}
 	var owners []owner
-	if onlyByResponse(rec, id) {
-		// Nothing, or only what an engine would log under an answer's id.
+	if rec.mayBelong(id) {
+		// Nothing, or what an engine or a page would log under another name of the request.
 		if owners, err = s.owners(ctx, tenant, id); err != nil {
 			return nil, err
 		}
 	}
+	claims := slices.DeleteFunc(slices.Clone(owners), func(o owner) bool { return !o.claims })
 	switch {
 	case rec.Empty() && len(owners) == 1:
 		// Only an alias of one request.
@@ -70,14 +71,13 @@ func (s *Store) Request(ctx context.Context, tenant, id string) (*Request, error
 			return nil, err
 		}
 		id = owners[0].id
-	case len(owners) == 1 && owners[0].response:
-		// The id of an answer, under which an engine logged too: the request is the one that got the answer.
-		main, err := s.gather(ctx, tenant, []string{owners[0].id})
+	case !rec.Empty() && len(claims) == 1 && rec.Belongs(id, claims[0].id):
+		main, err := s.gather(ctx, tenant, []string{claims[0].id})
 		if err != nil {
 			return nil, err
 		}
 		if !main.Empty() {
-			id = owners[0].id
+			id = claims[0].id
 			rec = join(main, rec)
 		}
 	}
@@ -104,21 +104,6 @@ func (s *Store) Request(ctx context.Context, tenant, id string) (*Request, error
 	}
 	rec.Session = session
 	return Assemble(tenant, id, rec), nil
-}
-
-// onlyByResponse reports whether pages and gateways know the id only as that of an answer.
-func onlyByResponse(rec Records, id string) bool {
-	for i := range rec.Gateways {
-		if rec.Gateways[i].RequestID == id {
-			return false
-		}
-	}
-	for i := range rec.Clients {
-		if c := &rec.Clients[i]; c.RequestID == id {
-			return false
-		}
-	}
-	return true
 }
 
 // follow adds the records that others logged under another name of the request.
@@ -235,10 +220,10 @@ func (s *Store) LookUpOff(ctx context.Context) ([]string, error) {
 	return off, nil
 }
 
-// owner is a request that carries a name; response says that the name is the id of its answer.
+// owner is a request that carries a name; claims says that others may have logged it under that name, which is not a trace's.
 type owner struct {
-	id       string
-	response bool
+	id     string
+	claims bool
 }
 
 func (s *Store) owners(ctx context.Context, tenant, name string) ([]owner, error) {
@@ -246,11 +231,11 @@ func (s *Store) owners(ctx context.Context, tenant, name string) ([]owner, error
 	args := []any{clickhouse.Named("tenant", tenant), clickhouse.Named("name", name), clickhouse.Named("limit", uint32(maxOwners+1))}
 	err := s.limits.rows(ctx, s.conn, aliasesByName, args, func(rs driver.Rows) error {
 		var o owner
-		var response uint8
-		if err := rs.Scan(&o.id, &response); err != nil {
+		var claims uint8
+		if err := rs.Scan(&o.id, &claims); err != nil {
 			return err
 		}
-		o.response = response == 1
+		o.claims = claims == 1
 		out = append(out, o)
 		return nil
 	})
