@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/xpdata"
 
 	"github.com/fermata-io/fermata/internal/wire"
 )
@@ -15,9 +16,12 @@ import (
 // The tables in records.go are the only place where keys and struct fields meet.
 type field[T any] struct {
 	key string
-	put func(key string, r *T, m pcommon.Map)
+	put func(key string, r *T, m *attributes)
 	set func(r *T, v *value, most int) error
 }
+
+// attributes are those of a new record: no key is looked for before it is added.
+type attributes = xpdata.MapBuilder
 
 type table[T any] struct {
 	fields []field[T]
@@ -34,7 +38,7 @@ func newTable[T any](fields ...field[T]) *table[T] {
 	return t
 }
 
-func (t *table[T]) write(r *T, m pcommon.Map) {
+func (t *table[T]) write(r *T, m *attributes) {
 	for i := range t.fields {
 		if f := &t.fields[i]; f.put != nil {
 			f.put(f.key, r, m)
@@ -94,9 +98,9 @@ func (t *table[T]) find(key string, next int) (int, bool) {
 func str[T any, S ~string](key string, at func(*T) *S) field[T] {
 	return field[T]{
 		key: key,
-		put: func(key string, r *T, m pcommon.Map) {
+		put: func(key string, r *T, m *attributes) {
 			if s := *at(r); s != "" {
-				m.PutStr(key, string(s))
+				m.AppendEmpty(key).SetStr(string(s))
 			}
 		},
 		set: func(r *T, v *value, _ int) error {
@@ -116,9 +120,9 @@ type integer interface {
 func num[T any, N integer](key string, at func(*T) *N) field[T] {
 	return field[T]{
 		key: key,
-		put: func(key string, r *T, m pcommon.Map) {
+		put: func(key string, r *T, m *attributes) {
 			if n := *at(r); n != 0 {
-				m.PutInt(key, int64(n))
+				m.AppendEmpty(key).SetInt(int64(n))
 			}
 		},
 		set: func(r *T, v *value, _ int) error {
@@ -138,9 +142,9 @@ func num[T any, N integer](key string, at func(*T) *N) field[T] {
 func opt[T any](key string, at func(*T) *wire.Opt[int64]) field[T] {
 	return field[T]{
 		key: key,
-		put: func(key string, r *T, m pcommon.Map) {
+		put: func(key string, r *T, m *attributes) {
 			if o := *at(r); o.OK {
-				m.PutInt(key, o.V)
+				m.AppendEmpty(key).SetInt(o.V)
 			}
 		},
 		set: func(r *T, v *value, _ int) error {
@@ -156,9 +160,9 @@ func opt[T any](key string, at func(*T) *wire.Opt[int64]) field[T] {
 func double[T any](key string, at func(*T) *float64) field[T] {
 	return field[T]{
 		key: key,
-		put: func(key string, r *T, m pcommon.Map) {
+		put: func(key string, r *T, m *attributes) {
 			if f := *at(r); f != 0 {
-				m.PutDouble(key, f)
+				m.AppendEmpty(key).SetDouble(f)
 			}
 		},
 		set: func(r *T, v *value, _ int) error {
@@ -174,9 +178,9 @@ func double[T any](key string, at func(*T) *float64) field[T] {
 func flag[T any](key string, at func(*T) *bool) field[T] {
 	return field[T]{
 		key: key,
-		put: func(key string, r *T, m pcommon.Map) {
+		put: func(key string, r *T, m *attributes) {
 			if *at(r) {
-				m.PutBool(key, true)
+				m.AppendEmpty(key).SetBool(true)
 			}
 		},
 		set: func(r *T, v *value, _ int) error {
@@ -192,35 +196,17 @@ func flag[T any](key string, at func(*T) *bool) field[T] {
 // boolean is a flag that is written whether set or not, for where absent and false differ to a sender.
 func boolean[T any](key string, at func(*T) *bool) field[T] {
 	f := flag(key, at)
-	f.put = func(key string, r *T, m pcommon.Map) { m.PutBool(key, *at(r)) }
+	f.put = func(key string, r *T, m *attributes) { m.AppendEmpty(key).SetBool(*at(r)) }
 	return f
-}
-
-func float[T any](key string, at func(*T) *float64) field[T] {
-	return field[T]{
-		key: key,
-		put: func(key string, r *T, m pcommon.Map) {
-			if f := *at(r); f != 0 {
-				m.PutDouble(key, f)
-			}
-		},
-		set: func(r *T, v *value, _ int) error {
-			if err := v.want(pcommon.ValueTypeDouble); err != nil {
-				return err
-			}
-			*at(r) = v.double()
-			return nil
-		},
-	}
 }
 
 // rawJSON carries JSON that this package does not look into.
 func rawJSON[T any](key string, at func(*T) *json.RawMessage) field[T] {
 	return field[T]{
 		key: key,
-		put: func(key string, r *T, m pcommon.Map) {
+		put: func(key string, r *T, m *attributes) {
 			if len(*at(r)) > 0 {
-				m.PutStr(key, string(*at(r)))
+				m.AppendEmpty(key).SetStr(string(*at(r)))
 			}
 		},
 		set: func(r *T, v *value, _ int) error {
@@ -239,9 +225,9 @@ func rawJSON[T any](key string, at func(*T) *json.RawMessage) field[T] {
 func strs[T any](key string, at func(*T) *[]string) field[T] {
 	return field[T]{
 		key: key,
-		put: func(key string, r *T, m pcommon.Map) {
+		put: func(key string, r *T, m *attributes) {
 			if l := *at(r); len(l) > 0 {
-				s := m.PutEmptySlice(key)
+				s := m.AppendEmpty(key).SetEmptySlice()
 				s.EnsureCapacity(len(l))
 				for _, x := range l {
 					s.AppendEmpty().SetStr(x)
@@ -282,11 +268,11 @@ func packed[T, E any](key string, at func(*T) *[]E, pack func([]byte, []E) []byt
 ) field[T] {
 	return field[T]{
 		key: key,
-		put: func(key string, r *T, m pcommon.Map) {
+		put: func(key string, r *T, m *attributes) {
 			if l := *at(r); len(l) > 0 {
 				buf := scratch.Get().(*[]byte)
 				*buf = pack((*buf)[:0], l)
-				m.PutEmptyBytes(key).FromRaw(*buf)
+				m.AppendEmpty(key).SetEmptyBytes().FromRaw(*buf)
 				if cap(*buf) <= maxScratch {
 					scratch.Put(buf)
 				}

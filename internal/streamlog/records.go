@@ -120,10 +120,10 @@ func sliceKinds(s *value) ([]wire.Kind, error) {
 func jsonField[T, E any](key string, at func(*T) *[]E) field[T] {
 	return field[T]{
 		key: key,
-		put: func(key string, r *T, m pcommon.Map) {
+		put: func(key string, r *T, m *attributes) {
 			if l := *at(r); len(l) > 0 {
 				b, _ := json.Marshal(l) // plain structs of strings and numbers: can't fail
-				m.PutStr(key, string(b))
+				m.AppendEmpty(key).SetStr(string(b))
 			}
 		},
 		set: func(r *T, v *value, most int) error {
@@ -317,7 +317,7 @@ var findingTable = newTable(concat([]field[finding]{
 	flag("fermata.finding.open", func(f *finding) *bool { return &f.Open }),
 	str("fermata.finding.severity", func(f *finding) *string { return &f.Severity }),
 	str("fermata.finding.attribution", func(f *finding) *string { return &f.Attribution }),
-	float("fermata.finding.confidence", func(f *finding) *float64 { return &f.Confidence }),
+	double("fermata.finding.confidence", func(f *finding) *float64 { return &f.Confidence }),
 	rawJSON("fermata.finding.evidence", func(f *finding) *json.RawMessage { return &f.Evidence }),
 	flag("fermata.finding.withdrawn", func(f *finding) *bool { return &f.Withdrawn }),
 	num("fermata.finding.revision", func(f *finding) *int64 { return &f.Revision }),
@@ -328,7 +328,7 @@ var findingTable = newTable(concat([]field[finding]{
 
 // PutFinding writes f into an empty log record.
 func PutFinding(lr plog.LogRecord, f *wire.Finding) {
-	put(lr, EventFinding, f.StartedAt, findingTable, f)
+	put(lr, EventFinding, f.StartedAt, findingTable, f, 20)
 }
 
 // Finding reads a record whose event name is EventFinding.
@@ -340,27 +340,29 @@ func Finding(lr plog.LogRecord) (wire.Finding, error) {
 
 // PutStream writes s into an empty log record.
 func PutStream(lr plog.LogRecord, s *wire.Stream) {
-	put(lr, EventStream, s.StartedAt, streamTable, s)
+	put(lr, EventStream, s.StartedAt, streamTable, s, 18)
 }
 
 // PutGateway writes g into an empty log record.
 func PutGateway(lr plog.LogRecord, g *wire.Gateway) {
-	put(lr, EventGateway, g.ReceivedAt, gatewayTable, g)
+	put(lr, EventGateway, g.ReceivedAt, gatewayTable, g, 18)
 }
 
 // PutClient writes c into an empty log record.
 func PutClient(lr plog.LogRecord, c *wire.Client) {
-	lr.Attributes().EnsureCapacity(36) // of a usual beacon
-	put(lr, EventClient, c.ReceivedAt, clientTable, c)
+	put(lr, EventClient, c.ReceivedAt, clientTable, c, 36)
 }
 
-func put[T any](lr plog.LogRecord, event string, at int64, t *table[T], r *T) {
+// put writes a record; usual is how many attributes one usually has.
+func put[T any](lr plog.LogRecord, event string, at int64, t *table[T], r *T, usual int) {
 	lr.SetEventName(event)
 	if at > 0 && at < math.MaxInt64/1000 {
 		lr.SetTimestamp(pcommon.Timestamp(at * 1000))
 	}
-	lr.Attributes().EnsureCapacity(16) // of a usual record
-	t.write(r, lr.Attributes())
+	var m attributes
+	m.EnsureCapacity(usual)
+	t.write(r, &m)
+	m.UnsafeIntoMap(lr.Attributes())
 }
 
 // Stream reads a record whose event name is EventStream. Arrays longer than maxChunks are refused. It does
