@@ -37,7 +37,7 @@ func (b *bench) growth(ctx context.Context) (err error) {
 	start, span := ingestbench.Yesterday(), time.Duration(b.opt.streams)*time.Hour/100_000
 	costs := make([]ingestbench.Cost, growthTimes)
 	for i := range costs {
-		w := ingestbench.NewWorkload(b.opt.streams, uint64(200+i), start.Add(time.Duration(i)*span), span) //nolint:gosec // small
+		w := ingestbench.NewWorkload(b.opt.streams, uint64(200+i), start.Add(time.Duration(i)*span), span)
 		bodies, err := w.Messages(perMessage)
 		if err != nil {
 			return err
