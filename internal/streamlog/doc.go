@@ -5,6 +5,9 @@
 // The same form is what OTLP senders may use to hand in streams (docs/otlp.md): packed arrays cost a
 // collector a tenth of what one span event for each chunk costs.
 //
+// Records are read from pdata, or straight from the bytes of a request or a queue (View). One table for each type of record, in
+// records.go, serves both, and writing.
+//
 // # Packed arrays
 //
 //   - fermata.chunks.dt: unsigned varints; the first is the first chunk's offset in µs, each next one the
