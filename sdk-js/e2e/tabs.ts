@@ -5,6 +5,22 @@ import { join } from 'node:path';
 import WebSocket from 'ws';
 import { executable, flags } from './browser';
 
+/** One event of Chromium's trace; times in µs of its own clock. */
+export interface TraceEvent {
+  name: string;
+  /** `X` has a duration, `b` and `e` are the ends of one with an `id`, `R` and `I` are instants. */
+  ph: string;
+  ts: number;
+  dur?: number;
+  /** Duration in the time of the thread. */
+  tdur?: number;
+  pid: number;
+  tid: number;
+  id?: string;
+  id2?: { local?: string };
+  args: Record<string, unknown>;
+}
+
 /**
  * A browser whose tabs really are hidden when another one is in front. Playwright's pages never are: it emulates
  * focus for each.
@@ -12,8 +28,8 @@ import { executable, flags } from './browser';
 export class Tabs {
   private _id = 0;
   private readonly _waiting = new Map<number, [(r: Record<string, unknown>) => void, (e: Error) => void]>();
-  /** Events waited for: session and method. */
-  private readonly _events = new Map<string, () => void>();
+  /** Events waited for, by session and method. */
+  private readonly _events = new Map<string, (params: Record<string, unknown>) => void>();
 
   private constructor(
     private readonly _process: ChildProcess,
@@ -26,9 +42,10 @@ export class Tabs {
         result: Record<string, unknown>;
         error?: { message: string };
         method?: string;
+        params: Record<string, unknown>;
         sessionId?: string;
       };
-      if (m.method) this._events.get(`${m.sessionId} ${m.method}`)?.();
+      if (m.method) this._events.get(`${m.sessionId} ${m.method}`)?.(m.params);
       const w = m.id === undefined ? undefined : this._waiting.get(m.id);
       if (!w) return;
       this._waiting.delete(m.id as number);
@@ -67,11 +84,24 @@ export class Tabs {
     const { sessionId } = await this.send('Target.attachToTarget', { targetId, flatten: true });
     await this.send('Page.enable', {}, String(sessionId));
     // An expression that meets the change from one document to the next fails: none is asked before the page is loaded.
-    const loaded = new Promise<void>((r) => this._events.set(`${sessionId} Page.loadEventFired`, r));
+    const loaded = new Promise<void>((r) => this._events.set(`${sessionId} Page.loadEventFired`, () => r()));
     const { errorText } = await this.send('Page.navigate', { url }, String(sessionId));
     if (errorText) throw new Error(`${url}: ${errorText}`);
     await loaded;
     return new Tab(this, String(targetId), String(sessionId));
+  }
+
+  /** Records a trace of the whole browser until the result is called. */
+  async trace(...categories: string[]): Promise<() => Promise<TraceEvent[]>> {
+    const events: TraceEvent[] = [];
+    this._events.set('undefined Tracing.dataCollected', ({ value }) => events.push(...(value as TraceEvent[])));
+    await this.send('Tracing.start', { transferMode: 'ReportEvents', traceConfig: { includedCategories: categories, excludedCategories: ['*'] } });
+    return async () => {
+      const all = new Promise<void>((r) => this._events.set('undefined Tracing.tracingComplete', () => r()));
+      await this.send('Tracing.end');
+      await all;
+      return events;
+    };
   }
 
   async close(): Promise<void> {
@@ -89,6 +119,10 @@ export class Tab {
     private readonly _target: string,
     private readonly _session: string,
   ) {}
+
+  send(method: string, params: object = {}): Promise<Record<string, unknown>> {
+    return this._tabs.send(method, params, this._session);
+  }
 
   async evaluate<T>(expression: string): Promise<T> {
     const r = await this._tabs.send('Runtime.evaluate', { expression, awaitPromise: true, returnByValue: true }, this._session);

@@ -37,8 +37,7 @@ export class Fermata extends Client {
 
   /** The user has asked: begins an answer. Call it in the handler of the click or key. */
   submit(options: AnswerOptions = {}): Answer {
-    const submitAt = options.submitAt ?? eventTime();
-    const all = { ...this._defaults, ...options, ...(submitAt !== undefined && { submitAt }) };
+    const all = { submitAt: eventTime(), ...this._defaults, ...options } as AnswerOptions;
     const a = this._start(new Answer(this, all));
     if (this._page && a.active) a._watch(this._page, all);
     this._current = a;

@@ -3,12 +3,11 @@ import type { Env } from './types';
 /** The platform's clock, chance and timers. */
 export function platformEnv(): Env {
   const p = performance;
-  const c = globalThis.crypto;
   return {
     now: () => p.now(),
     origin: p.timeOrigin,
     wall: () => Date.now(),
-    random: () => (c?.getRandomValues ? (c.getRandomValues(new Uint32Array(1))[0] as number) / 2 ** 32 : Math.random()),
+    random: () => (crypto.getRandomValues(new Uint32Array(1))[0] as number) / 2 ** 32,
     setTimeout: (f, ms) => setTimeout(f, ms),
     clearTimeout: (id) => clearTimeout(id as number),
   };

@@ -101,6 +101,7 @@ export class Queue {
     const c = this._client;
     const out: WireStream[] = [];
     const take = (s: Stream) => {
+      s._catchUp();
       s._settle?.(force);
       if (!c._consented || !s._wanted() || !(force || s._known())) return;
       for (let seg = s._take(); seg; seg = s._dirty ? s._take() : undefined) out.push(seg);
@@ -113,7 +114,7 @@ export class Queue {
     let part: WireStream[] = [];
     for (const s of out) {
       if (this._lost) s.lost_beacons = this._lost;
-      const n = JSON.stringify(s).length;
+      const n = out[1] ? JSON.stringify(s).length : 0;
       if (part.length && (size + n > max || part.length >= maxStreams)) {
         this._add(part);
         part = [];

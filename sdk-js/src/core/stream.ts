@@ -12,6 +12,8 @@ const listCap = 256;
 const segmentCap = 700;
 /** ms that a stream which failed before its first text waits for the page's own second try. */
 const retryGrace = 10_000;
+/** Things put off after which they are done, in threes. */
+const laterCap = 3 * 192;
 /** ms of silence after which a stream that nobody ended is given up. */
 const abandoned = 600_000;
 /** ms after which a silent stream sends a segment all the same, so that an open stall is known to last. */
@@ -61,6 +63,10 @@ export class Stream {
   /** Run when the stream is over for good. @internal */
   _cleanup: (() => void)[] = [];
 
+  /** What was put off, in threes: what to do, with what, when it happened. */
+  private _later: unknown[] = [];
+  /** When that happened which is being caught up with. */
+  private _then: number | undefined;
   private _seq = 0;
   private _bytes = 0;
   private _sentAt = -1;
@@ -89,9 +95,9 @@ export class Stream {
     this._takenAt = this._activeAt = now;
   }
 
-  /** ms since the time origin. @internal */
+  /** ms since the time origin; for what was put off, the time at which it happened. @internal */
   get _now(): number {
-    return this.client.env.now();
+    return this._then ?? this.client.env.now();
   }
 
   /** False when nothing is measured: no consent, too many streams, or over. */
@@ -150,8 +156,30 @@ export class Stream {
     this._touch();
   }
 
+  /**
+   * Puts off what need not be done the moment it happens: at once for many chunks it costs a fraction. Whatever
+   * depends on it calls {@link _catchUp} first.
+   *
+   * @internal
+   */
+  _defer<T>(f: (value: T) => void, value: T): void {
+    if (this._later.push(f, value, this._now) >= laterCap) this._catchUp();
+  }
+
+  /** Does what was put off, in its order. @internal */
+  _catchUp(): void {
+    if (this._then !== undefined) return;
+    const list = this._later.splice(0);
+    for (let i = 0; i < list.length; i += 3) {
+      this._then = list[i + 2] as number;
+      this.client._safe(() => (list[i] as (value: unknown) => void)(list[i + 1]));
+    }
+    this._then = undefined;
+  }
+
   /** Pieces of one delivered event. `t` is ms, default now. */
   pieces(list: Piece[], t = this._now): void {
+    this._catchUp();
     if (!this.active) return;
     for (const p of list) {
       const text = p.text ?? '';
@@ -171,7 +199,7 @@ export class Stream {
       this._bytes += bytes;
       if (this._contentAt < 0 && kind !== 'reasoning' && kind !== 'tool') this._contentAt = t;
       this._bad._text(t, this._hiddenSince < 0);
-      this.client._page?._arrived();
+      if (this._then === undefined) this.client._page?._arrived();
     }
     this._recv._push(t, bytes, kind);
     this._touch();
@@ -179,12 +207,14 @@ export class Stream {
 
   /** The answer is complete. */
   done(): void {
+    this._catchUp();
     if (!this.active || this._endedAt >= 0) return;
     this._end('done_at');
   }
 
   /** The user, or the page for the user, gave up. After the terminal event it is the normal end. */
   abort(): void {
+    this._catchUp();
     if (!this.active || this._endedAt >= 0) return;
     if (!this._sawDone) this._bad._bad = true;
     this._end(this._sawDone ? 'done_at' : 'aborted_at');
@@ -192,6 +222,7 @@ export class Stream {
 
   /** It broke. `kind` is a short class, never a message. */
   fail(kind: string): void {
+    this._catchUp();
     if (!this.active || this._endedAt >= 0) return;
     this._fields.error = kind.slice(0, 64);
     this._end('closed_at');
@@ -208,7 +239,7 @@ export class Stream {
   /** First visible reaction to the question, in ms. The earliest one counts. @internal */
   _feedback(t: number): void {
     const f = this._fields;
-    if (t >= this.submitAt && !(f.first_feedback_at !== undefined && f.first_feedback_at <= us(t))) {
+    if (t >= this.submitAt && !((f.first_feedback_at as number) <= us(t))) {
       f.first_feedback_at = us(t);
       this._touch();
     }
@@ -231,6 +262,7 @@ export class Stream {
 
   /** @internal */
   _visible(t: number, visible: boolean): void {
+    this._catchUp();
     this._hiddenSince = visible ? -1 : t;
     this._list(this._visibility, [us(Math.max(t, 0)), visible ? 'visible' : 'hidden']);
   }
@@ -254,6 +286,7 @@ export class Stream {
 
   /** Nothing more will come: flush the rest. @internal */
   _finish(): void {
+    this._catchUp();
     if (this._final) return;
     this._final = this._dirty = true;
     this.client.env.clearTimeout(this._timer);
@@ -274,14 +307,7 @@ export class Stream {
   /** Its id is settled, or there is no sense in waiting for it: all segments of a stream should bear the same one. @internal */
   _known(): boolean {
     const { headers_at, request_sent_at } = this._fields;
-    return (
-      !!this._seq ||
-      headers_at !== undefined ||
-      this._final ||
-      this._bytes > 0 ||
-      (request_sent_at !== undefined && !!this.requestId) ||
-      this._bad._bad
-    );
+    return !!(this._seq || headers_at || this._final || this._bytes || (request_sent_at && this.requestId) || this._bad._bad);
   }
 
   /** Whether it is to be sent: sampled in, or bad by now. @internal */

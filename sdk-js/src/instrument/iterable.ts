@@ -1,6 +1,6 @@
 import type { Stream } from '../core/stream';
 import { piecesOf } from '../extract/extract';
-import { define, type Tap, tapIterator, tapReadable } from './readable';
+import { define, passage, type Tap, tapIterator, tapReadable } from './readable';
 
 /**
  * Watches an async iterable of events or text: the `Stream` of the OpenAI client, `textStream` and `fullStream`
@@ -22,17 +22,10 @@ export function watchIterable<T extends AsyncIterable<unknown> | ReadableStream<
       if (typeof (source as ReadableStream).getReader === 'function') return tapReadable(source as ReadableStream<unknown>, tap) as T;
       const s = source as AsyncIterable<unknown>;
       const make = s[Symbol.asyncIterator].bind(s);
-      let over = false;
-      const once = (f: () => void) => {
-        if (!over) {
-          over = true;
-          f();
-        }
-      };
-      const see = (r: IteratorResult<unknown>) => (r.done ? once(() => tap.end()) : over || tap.chunk(r.value));
+      const way = passage(tap);
       // A generator is its own iterator: taking it from the method would watch it twice.
-      if ((s as unknown as { next?: unknown }).next) tapIterator(s as unknown as AsyncIterator<unknown>, tap, once, see);
-      else define(s, Symbol.asyncIterator, () => tapIterator(make(), tap, once, see));
+      if ((s as unknown as { next?: unknown }).next) tapIterator(s as unknown as AsyncIterator<unknown>, tap, way);
+      else define(s, Symbol.asyncIterator, () => tapIterator(make(), tap, way));
       return source;
     }) ?? source
   );

@@ -9,7 +9,7 @@ export interface Frame {
   _end: number;
   /** When it was on the screen, where the browser told. @internal */
   _shown?: number;
-  /** @internal */ _source?: 'i' | 'e' | 'l';
+  /** @internal */ _source?: Source;
 }
 
 /** The parts of a paint timing entry in use. */
@@ -21,8 +21,9 @@ interface PaintEntry extends PerformanceEntry {
   largestContentfulPaint?: { element?: Element | null };
 }
 
-/** Entry types with a presentation time, and which source each is. */
-const sources = { 'interaction-contentful-paint': 'i', element: 'e', 'long-animation-frame': 'l' } as const;
+/** Entry types with a presentation time, and which source each is: the best one first. */
+const sources = { 'interaction-contentful-paint': 1, element: 2, 'long-animation-frame': 3 } as const;
+type Source = 1 | 2 | 3;
 /** Frames that may still get their presentation time. */
 const openFrames = 128;
 /** Frames without a change after which nobody waits for the next one, on pages that draw from animation callbacks. */
@@ -30,9 +31,11 @@ const idleFrames = 8;
 /** Frames after which it is known whether the page does. */
 const learned = 8;
 /** Of frames that take as long as the ones before, one in so many is timed to its end. */
-const timedOf = 4;
+const timedOf = 8;
 /** ms by which frames may differ and still take as long as the ones before. */
 const alike = 6;
+/** ms from the end of a frame's work to the screen beyond which the machine, not the browser's way of working, is the cause. */
+const mostDelay = 1000 / 60;
 
 /**
  * What all streams of a page share: its frames, its visibility, its end, and the browser's paint entries. It
@@ -52,7 +55,11 @@ export class Page {
   /** ms that the last timed frame took, and frames since then. */
   private _took = 0;
   private _untimed = timedOf;
+  /** ms from the end of a frame's work to the screen, as the browser told of late; 0 where it never tells. @internal */
+  _delay = 0;
   private _observers: PerformanceObserver[] = [];
+  /** Asking the document each time costs more than to be told. @internal */
+  _visible = document.visibilityState === 'visible';
 
   /** Begins to watch for a client; its `uninstall` ends it. */
   constructor(private readonly _client: Client) {
@@ -62,6 +69,7 @@ export class Page {
     const on = (target: EventTarget, type: string, f: (e: Event) => void) =>
       target.addEventListener(type, (e) => _client._safe(() => f(e)), { capture: true, signal: off.signal });
     on(document, 'visibilitychange', (e) => {
+      this._visible = document.visibilityState === 'visible';
       // The event's time is when it happened; a handler may run later.
       for (const s of _client._streams) s._visible(e.timeStamp, this._visible);
       if (this._visible) _client._wake();
@@ -75,13 +83,7 @@ export class Page {
       _client._page = undefined;
       off.abort();
       this._unobserve();
-      this._onFrame.clear();
     });
-  }
-
-  /** @internal */
-  get _visible(): boolean {
-    return document.visibilityState === 'visible';
   }
 
   /**
@@ -109,24 +111,27 @@ export class Page {
   private _ask(): void {
     if (this._pending) return;
     this._pending = true;
-    requestAnimationFrame(() => {
-      const start = this._client.env.now();
-      // Where nothing changes the DOM any more in this frame, what it shows is known, and how long it takes likely.
-      if (!this._driven && ++this._untimed < timedOf) {
-        this._made({ _start: start, _end: start + this._took });
-        return;
-      }
-      this._making = true;
-      afterFrame(() => {
-        const took = this._client.env.now() - start;
-        this._untimed = Math.abs(took - this._took) > alike ? timedOf : 0;
-        this._took = took;
-        this._made({ _start: start, _end: start + took });
-      });
-    });
+    requestAnimationFrame(this._tick);
   }
 
-  private _made(frame: Frame): void {
+  private readonly _tick = (): void => {
+    const start = this._client.env.now();
+    // Where nothing changes the DOM any more in this frame, what it shows is known, and how long it takes likely.
+    if (!this._driven && ++this._untimed < timedOf) {
+      this._made(start);
+      return;
+    }
+    this._making = true;
+    afterFrame(() => {
+      const took = this._client.env.now() - start;
+      this._untimed = Math.abs(took - this._took) > alike ? timedOf : 0;
+      this._took = took;
+      this._made(start);
+    });
+  };
+
+  private _made(start: number): void {
+    const frame = { _start: start, _end: start + this._took };
     this._pending = this._making = false;
     this._frames.push(frame);
     if (this._frames.length > openFrames) this._frames.shift();
@@ -138,9 +143,14 @@ export class Page {
   _begin(s: Stream): void {
     s._visible(s.submitAt, this._visible);
     if (!this._observers.length) this._observe();
-    const feedback = this._firstChange(s);
+    // Without interaction entries, the frame after the first change anywhere is the first feedback.
+    const changed = new MutationObserver(() => {
+      changed.disconnect();
+      requestAnimationFrame(() => afterFrame(() => this._client._safe(() => s._feedback(s._now))));
+    });
+    changed.observe(document, { childList: true, subtree: true, characterData: true });
     s._cleanup.push(() => {
-      feedback();
+      changed.disconnect();
       // The last stream's cleanup runs while it is still listed.
       if (this._client._streams.size <= 1) this._unobserve();
     });
@@ -166,9 +176,9 @@ export class Page {
       const shown = e.presentationTime ?? (e.renderTime || undefined);
       const painted = e.paintTime ?? shown;
       for (const s of this._client._streams) {
-        if (source === 'l') {
+        if (source > 2) {
           if (e.startTime + e.duration > s.submitAt) s._longFrame(e.startTime, e.duration);
-        } else if (source === 'i' && shown) {
+        } else if (source < 2 && shown) {
           s._feedback(shown);
         }
       }
@@ -178,26 +188,14 @@ export class Page {
         // Both ends are rounded by the browser, and the end may be one that was not timed.
         if (painted > f._end + alike) break;
         if (painted < f._start - 0.2) continue;
-        if (!f._source || source < f._source || source === 'i') f._source = source;
-        f._shown ??= Math.max(shown, painted);
+        if (!f._source || source < f._source) f._source = source;
+        if (!f._shown) {
+          f._shown = Math.max(shown, painted);
+          this._delay = (this._delay + Math.min(f._shown - f._end, mostDelay)) / 2;
+        }
         break;
       }
     }
-  }
-
-  /** Without interaction entries, the frame after the first change anywhere is the first feedback. */
-  private _firstChange(s: Stream): () => void {
-    const feedback = (frame: Frame) => {
-      this._onFrame.delete(feedback);
-      if (this._visible) s._feedback(frame._end);
-    };
-    const changed = new MutationObserver(() => {
-      changed.disconnect();
-      this._request(true);
-      this._onFrame.add(feedback);
-    });
-    changed.observe(document, { childList: true, subtree: true, characterData: true });
-    return () => changed.disconnect();
   }
 }
 

@@ -13,6 +13,34 @@ export interface Tap {
 type Reader = ReadableStreamDefaultReader<unknown>;
 type Stream = ReadableStream<unknown>;
 
+type Result = { done?: boolean | undefined; value?: unknown };
+
+/** What every read of one source goes through: seen by the tap, then handed on as it is. @internal */
+export function passage(tap: Tap) {
+  let over = false;
+  /** For what ends the stream: the first counts. */
+  const once = (f: () => void) => {
+    if (!over) {
+      over = true;
+      f();
+    }
+  };
+  const see = <R extends Result>(r: R): R => {
+    if (r.done) once(() => tap.end());
+    else if (!over) tap.chunk(r.value);
+    return r;
+  };
+  const broke = (e: unknown): never => {
+    once(() => tap.fail(e));
+    throw e;
+  };
+  return {
+    _once: once,
+    // A promise of its own: one that fails and that the page does not look at stays unhandled.
+    _watch: <R extends Result>(p: Promise<R>): Promise<R> => p.then<R, never>(see, broke),
+  };
+}
+
 /**
  * Watches a stream by replacing the ways to read it on this one object. Nothing is copied: the page gets the
  * very chunks, promises settle in the same order, and back pressure stays the page's. Only `pipeThrough`,
@@ -23,34 +51,14 @@ export function tapReadable<T extends Stream>(stream: T, tap: Tap): T {
   const getReader = s.getReader.bind(s) as (o?: ReadableStreamGetReaderOptions) => Reader;
   const cancel = s.cancel.bind(s);
   const iterate = (s as { values?: Stream['values'] }).values?.bind(s);
-  let over = false;
-  const once = (f: () => void) => {
-    if (!over) {
-      over = true;
-      f();
-    }
-  };
-  const see = (r: { done?: boolean | undefined; value?: unknown }) => {
-    if (r.done) once(() => tap.end());
-    else if (!over) tap.chunk(r.value);
-  };
+  const way = passage(tap);
+  const once = way._once;
 
   const watched = (o?: ReadableStreamGetReaderOptions): Reader => {
     const reader = getReader(o);
     const read = reader.read.bind(reader) as (view?: unknown) => Promise<ReadableStreamReadResult<unknown>>;
     const stop = reader.cancel.bind(reader);
-    define(reader, 'read', (...a: [unknown?]) =>
-      read(...a).then(
-        (r) => {
-          see(r);
-          return r;
-        },
-        (e) => {
-          once(() => tap.fail(e));
-          throw e;
-        },
-      ),
-    );
+    define(reader, 'read', (...a: [unknown?]) => way._watch(read(...a)));
     define(reader, 'cancel', (reason?: unknown) => {
       once(() => tap.cancel());
       return stop(reason);
@@ -75,11 +83,11 @@ export function tapReadable<T extends Stream>(stream: T, tap: Tap): T {
     if (!s.locked) once(() => tap.cancel());
     return cancel(reason);
   });
-  define(s, 'pipeThrough', (pair: ReadableWritablePair<unknown, unknown>, o?: StreamPipeOptions) => relay().pipeThrough(pair, o));
-  define(s, 'pipeTo', (to: WritableStream<unknown>, o?: StreamPipeOptions) => relay().pipeTo(to, o));
-  define(s, 'tee', () => relay().tee());
+  for (const name of ['pipeThrough', 'pipeTo', 'tee']) {
+    define(s, name, (...a: unknown[]) => (relay() as unknown as Record<string, (...a: unknown[]) => unknown>)[name]?.(...a));
+  }
   if (iterate) {
-    const values = (o?: ReadableStreamIteratorOptions) => tapIterator(iterate(o) as AsyncIterator<unknown>, tap, once, see);
+    const values = (o?: ReadableStreamIteratorOptions) => tapIterator(iterate(o) as AsyncIterator<unknown>, tap, way);
     define(s, 'values', values);
     define(s, Symbol.asyncIterator, values);
   }
@@ -87,29 +95,13 @@ export function tapReadable<T extends Stream>(stream: T, tap: Tap): T {
 }
 
 /** Watches an iterator in place. @internal */
-export function tapIterator<I extends AsyncIterator<unknown>>(
-  it: I,
-  tap: Tap,
-  once: (f: () => void) => void,
-  see: (r: IteratorResult<unknown>) => void,
-): I {
+export function tapIterator<I extends AsyncIterator<unknown>>(it: I, tap: Tap, way: ReturnType<typeof passage>): I {
   const next = it.next.bind(it);
   const back = it.return?.bind(it);
-  define(it, 'next', (...a: [] | [unknown]) =>
-    next(...a).then(
-      (r) => {
-        see(r);
-        return r;
-      },
-      (e) => {
-        once(() => tap.fail(e));
-        throw e;
-      },
-    ),
-  );
+  define(it, 'next', (...a: [] | [unknown]) => way._watch(next(...a)));
   if (back) {
     define(it, 'return', (v?: unknown) => {
-      once(() => tap.cancel());
+      way._once(() => tap.cancel());
       return back(v);
     });
   }

@@ -18,10 +18,9 @@ export function wrapFetch(stream: Stream, base?: Fetch): Fetch {
 /** @internal */
 export function fetchFor(stream: Stream, base: Fetch, input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
   const { client } = stream;
-  const plain = () => base.call(globalThis, input, init);
-  if (!stream.active) return plain();
-  const ready = client._safe(() => prepare(stream, input, init));
-  return (ready ? base.call(globalThis, input, ready._init) : plain()).then(
+  const go = (i: RequestInit | undefined) => base.call(globalThis, input, i);
+  if (!stream.active) return go(init);
+  return go(client._safe(() => prepare(stream, input, init)) ?? init).then(
     (response) => {
       client._safe(() => watchResponse(stream, response));
       return response;
@@ -33,24 +32,28 @@ export function fetchFor(stream: Stream, base: Fetch, input: RequestInfo | URL, 
   );
 }
 
-function prepare(stream: Stream, input: RequestInfo | URL, init: RequestInit | undefined): { _init: RequestInit | undefined } {
+/** What the request is sent with, where that differs from what the page gave. */
+function prepare(stream: Stream, input: RequestInfo | URL, init: RequestInit | undefined): RequestInit | undefined {
   const request = input as Partial<Request>;
   const headers = new Headers(init?.headers ?? request.headers);
   const given = headers.get('x-request-id');
   if (given) stream.identify(given);
-  const trace = /^00-([0-9a-f]{32})-/.exec(headers.get('traceparent') ?? '');
-  if (trace) stream.traceId = trace[1];
+  const trace = traced(stream, headers.get('traceparent'));
   const ids = stream.sent(mayPropagate(stream.client, urlOf(input)));
   const signal = init?.signal ?? request.signal;
-  if (signal) {
-    const onAbort = () => stream.client._safe(() => stream.abort());
-    signal.addEventListener('abort', onAbort, { once: true });
-    stream._cleanup.push(() => signal.removeEventListener('abort', onAbort));
-  }
-  if (!ids) return { _init: init };
+  // Once the stream is over this does nothing.
+  signal?.addEventListener('abort', () => stream.client._safe(() => stream.abort()), { once: true });
+  if (!ids) return;
   if (!given) headers.set('x-request-id', ids.requestId);
   if (!trace) headers.set('traceparent', ids.traceparent);
-  return { _init: { ...init, headers } };
+  return { ...init, headers };
+}
+
+/** Takes the trace id out of a `traceparent`, or a `Server-Timing` with one. */
+function traced(stream: Stream, header: string | null): boolean {
+  const id = /(?:^|traceparent;desc="?)00-([0-9a-f]{32})-/.exec(header ?? '')?.[1];
+  if (id) stream.traceId = id;
+  return !!id;
 }
 
 /** The address of a request. @internal */
@@ -82,8 +85,7 @@ export function watchResponse(stream: Stream, response: Response): Response {
   const get = (name: string) => response.headers.get(name);
   stream.headers(response.status);
   const timing = get('server-timing') ?? '';
-  const trace = /traceparent;desc="?00-([0-9a-f]{32})-/.exec(timing);
-  if (trace) stream.traceId = trace[1];
+  traced(stream, timing);
   // The server's word on the id wins.
   stream.identify(get('x-request-id') ?? /request[-_]?id;desc="?([\w.:-]+)/i.exec(timing)?.[1]);
   stream.protocol ??= 'fetch';
@@ -97,15 +99,15 @@ export function watchResponse(stream: Stream, response: Response): Response {
   const tap = bodyTap(stream, new BodyReader(stream, format));
   tapReadable(body, tap);
   for (const name of ['text', 'json', 'arrayBuffer', 'blob', 'bytes', 'formData'] as const) {
-    const read = (response as unknown as Record<string, unknown>)[name];
-    if (typeof read !== 'function') continue;
+    const read = (response as unknown as Record<string, (() => Promise<unknown>) | undefined>)[name];
+    if (!read) continue;
     define(response, name, () =>
-      (read.call(response) as Promise<unknown>).then(
+      read.call(response).then(
         (value) => {
           stream.client._safe(() => {
             if (name === 'json') stream.pieces(piecesOf(value, stream.extract));
             else if (value instanceof ArrayBuffer) tap.chunk(new Uint8Array(value));
-            else if (name !== 'formData') tap.chunk(value);
+            else tap.chunk(value);
           });
           tap.end();
           return value;
@@ -120,7 +122,7 @@ export function watchResponse(stream: Stream, response: Response): Response {
   const clone = response.clone.bind(response);
   define(response, 'clone', () => {
     // Some runtimes clone by calling `tee`, which would count everything twice.
-    Reflect.deleteProperty(body, 'tee');
+    delete (body as { tee?: unknown }).tee;
     const copy = clone();
     // Cloning gives the response a new body; the first of the two that is read counts.
     if (response.body) stream.client._safe(() => tapReadable(response.body as ReadableStream, tap));
@@ -131,11 +133,21 @@ export function watchResponse(stream: Stream, response: Response): Response {
 
 /** Feeds a reader from a body's chunks and ends the stream with it. @internal */
 export function bodyTap(stream: Stream, reader: BodyReader): Tap {
-  const safe = (f: () => void) => stream.client._safe(f);
+  const { client } = stream;
+  const safe = (f: () => void) => client._safe(f);
+  const push = (v: unknown) => reader._push(v);
   return {
-    chunk: (v) => safe(() => reader._push(v)),
+    chunk: (v) =>
+      safe(() => {
+        // The page may write over its bytes.
+        stream._defer(push, v instanceof Uint8Array ? v.slice() : v);
+        // What stood on the page before the answer is read before its first text gets there.
+        if (stream._contentAt < 0) stream._catchUp();
+        else client._page?._arrived();
+      }),
     end: () =>
       safe(() => {
+        stream._catchUp();
         reader._end();
         stream.done();
       }),

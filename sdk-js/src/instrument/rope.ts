@@ -34,17 +34,6 @@ export class Rope {
     }
     return s;
   }
-
-  /** Units at the start that this and `text` share. @internal */
-  _same(text: string): number {
-    let at = 0;
-    for (const b of [...this._blocks, this._last]) {
-      const n = samePrefix(b, text.slice(at, at + block));
-      at += n;
-      if (n < b.length) break;
-    }
-    return at;
-  }
 }
 
 /** Units at the start that a and b share. @internal */

@@ -57,11 +57,6 @@ export class Ruler {
     else this._received._add(text);
   }
 
-  /** All that was received is shown. @internal */
-  get _complete(): boolean {
-    return this._bytes > 0 && this._shown >= this._bytes;
-  }
-
   /**
    * The shown text is now `text`, unchanged up to `same`.
    * @internal
