@@ -13,6 +13,7 @@ import (
 type Found struct {
 	ID          string          `json:"id"`
 	Kind        string          `json:"kind"`
+	Grade       string          `json:"grade"`
 	RequestID   string          `json:"request_id"`
 	Tier        string          `json:"tier"`
 	Attempt     uint32          `json:"attempt"`
@@ -30,7 +31,7 @@ type Found struct {
 
 // Disagreement is a truth that was not found, or a finding that is not true.
 type Disagreement struct {
-	What      string `json:"what"` // missed, false, misplaced, attribution
+	What      string `json:"what"` // missed, false, misplaced, mismeasured, attribution
 	RequestID string `json:"request_id"`
 	Kind      string `json:"kind"`
 	Tier      string `json:"tier"`
@@ -41,13 +42,15 @@ type Disagreement struct {
 
 // Count is the score of one kind.
 type Count struct {
-	Kind      string  `json:"kind"`
-	Truths    int     `json:"truths"`
-	Findings  int     `json:"findings"`
-	Right     int     `json:"right"`  // findings that are true, and the truths that they find
-	Missed    int     `json:"missed"` // truths without a finding
-	False     int     `json:"false"`  // findings without a truth
-	Placed    int     `json:"placed"` // right ones whose chunk is right, too
+	Kind     string `json:"kind"`
+	Truths   int    `json:"truths"`
+	Findings int    `json:"findings"`
+	Right    int    `json:"right"`  // findings that are true, and the truths that they find
+	Missed   int    `json:"missed"` // truths without a finding
+	False    int    `json:"false"`  // findings without a truth
+	Placed   int    `json:"placed"` // right ones whose chunk is right, too
+	// Measured are right ones whose duration and grade are right, and that are closed.
+	Measured  int     `json:"measured"`
 	Precision float64 `json:"precision"`
 	Recall    float64 `json:"recall"`
 	// Attributed are right ones whose part of the way is right, of Judged whose truth names one.
@@ -145,6 +148,11 @@ func Compare(truths []Truth, found []Found, prefix string) *Score {
 			} else {
 				s.disagree("misplaced", t.RequestID, k.kind, k.tier, chunkOf(f), t.Cause, fmt.Sprintf("true chunk %d", t.Chunk))
 			}
+			if wrong := t.mismeasured(f); wrong == "" {
+				c.Measured++
+			} else {
+				s.disagree("mismeasured", t.RequestID, k.kind, k.tier, chunkOf(f), t.Cause, wrong)
+			}
 			if t.Attribution != "" {
 				c.Judged++
 				if t.Attribution == f.Attribution {
@@ -183,6 +191,28 @@ func Compare(truths []Truth, found []Found, prefix string) *Score {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.What, b.What), cmp.Compare(a.RequestID, b.RequestID), cmp.Compare(a.Chunk, b.Chunk))
 	})
 	return s
+}
+
+// durationSlackUS is how far a duration may be off: what two neighbouring chunks are apart, mostly, and the rounding of a
+// place on another tier's clock.
+const durationSlackUS = 150_000
+
+// mismeasured tells what a finding at the right place says wrongly of how long and how grave it was; every stream of the
+// traffic has ended, so none may be open. Kinds that are no time have no duration.
+func (t *Truth) mismeasured(f *Found) string {
+	slack := max(durationSlackUS, t.DurationUS/20)
+	if t.SlackChunks > 0 { // its bounds are not sharp
+		slack = max(slack, t.DurationUS/5)
+	}
+	switch {
+	case f.Open:
+		return "is open"
+	case t.Grade != "" && f.Grade != "" && t.Grade != f.Grade:
+		return f.Grade + ", truly " + t.Grade
+	case t.DurationUS > 0 && (f.DurationUS < t.DurationUS-slack || f.DurationUS > t.DurationUS+slack):
+		return fmt.Sprintf("%.3f s, truly %.3f s", float64(f.DurationUS)/1e6, float64(t.DurationUS)/1e6)
+	}
+	return ""
 }
 
 // share is 1 where there is nothing to be right or wrong about.

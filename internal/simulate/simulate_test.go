@@ -195,7 +195,7 @@ func TestCompare(t *testing.T) {
 		[]simulate.Found{found("sim-1-a-1", "stall", 11), found("sim-1-a-1", "stall", 10), found("sim-1-a-2", "loop", 90), found("real", "stall", 1)},
 		"sim-1-a-")
 	stall, loop := s.Of("stall"), s.Of("loop")
-	require.Equal(t, simulate.Count{Kind: "stall", Truths: 2, Findings: 2, Right: 1, Missed: 1, False: 1, Placed: 1, Precision: .5, Recall: .5, Attributed: 1, Judged: 1}, stall)
+	require.Equal(t, simulate.Count{Kind: "stall", Truths: 2, Findings: 2, Right: 1, Missed: 1, False: 1, Placed: 1, Measured: 1, Precision: .5, Recall: .5, Attributed: 1, Judged: 1}, stall)
 	require.Equal(t, 1, loop.Right)
 	require.Zero(t, loop.Placed, "found, but somewhere else")
 	require.True(t, slices.ContainsFunc(s.Disagreements, func(d simulate.Disagreement) bool { return d.What == "misplaced" && d.Kind == "loop" }))

@@ -162,14 +162,20 @@ func (v *view) gatewayWaste() bool {
 		serverEnd = endOf(v.r.Server, &v.server)
 	}
 	floor := v.cfg.WasteFloor.Microseconds()
-	if g.UpstreamClosedAt == 0 {
+	closedAt := g.UpstreamClosedAt
+	for i := range g.Attempts { // else the end of its last call
+		if g.UpstreamClosedAt == 0 {
+			closedAt = max(closedAt, g.Attempts[i].End)
+		}
+	}
+	if closedAt == 0 {
 		if v.server.len() == 0 {
 			return true
 		}
 		v.tellWaste(wire.TierGateway, gone, gone-sent, serverEnd, byUnknown, ev)
 		return true
 	}
-	closed := g.UpstreamClosedAt - g.ReceivedAt
+	closed := closedAt - g.ReceivedAt
 	ev["upstream_closed_us"] = closed
 	if closed-gone >= floor {
 		end := closed - sent

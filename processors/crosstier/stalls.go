@@ -127,13 +127,14 @@ func (v *view) explainedByRelease(f *stall.Finding) bool {
 }
 
 // cutShort reports a silence that no chunk ended and that is told otherwise: as the broken connection's, or not at all where
-// the user left before it was a freeze, since what was under way then is not known.
+// it ended before it was a freeze, since what was under way then is not known.
 func (v *view) cutShort(f *stall.Finding) bool {
 	if f.Kind != wire.FindingStall || f.Chunk < int64(v.recv.len()) {
 		return false
 	}
 	cfg := v.cfg.Stall.For(v.r.QueryType)
-	return v.end.how == howFailed || v.end.how == howAborted && f.DurationUS < cfg.Freeze.Microseconds()
+	short := f.DurationUS < cfg.Freeze.Microseconds()
+	return v.end.how == howFailed && (short || v.dropped) || v.end.how == howAborted && short
 }
 
 // gapOf returns how long a tier took over the positions of a downstream finding; ok is false when it can't be

@@ -290,8 +290,10 @@ func (t *Tracker) Finish(e End, dst []Event) []Event {
 			dst = t.judgeCold(dst)
 		}
 		switch {
-		case e.Done:
-			dst = t.endSilence(dst) // nothing was to come: no gap between chunks
+		case e.Done, at-t.lastUS < t.cfg.Freeze.Microseconds():
+			// Nothing was to come, so no gap between chunks; or what was to come is not known, and how long an emitter takes
+			// to see that a stream has ended is no pause of it.
+			dst = t.endSilence(dst)
 		default:
 			dst = t.silence(at, dst)
 			dst = t.closeSilence(at, e.Aborted, dst)

@@ -224,8 +224,23 @@ func TestDeadStream(t *testing.T) {
 	}
 	f.take(tr.Finish(stall.End{AtUS: 19*30_000 + 4_000_000}, nil))
 	require.Len(t, f.of(wire.FindingDeadStream), 1)
-	require.Len(t, f.of(wire.FindingStall), 1)
+	require.Empty(t, f.of(wire.FindingStall), "no chunk ended the silence: the dead stream tells it")
 	require.EqualValues(t, 19, f.of(wire.FindingDeadStream)[0].Chunk)
+	require.EqualValues(t, 4_000_000, f.of(wire.FindingDeadStream)[0].DurationUS)
+
+	// Nor is how long it takes until somebody's leaving is seen; a freeze is one all the same.
+	for _, c := range []struct {
+		us     int64
+		stalls int
+	}{{2_000_000, 0}, {6_000_000, 1}} {
+		tr, f := stall.New(&cfg), findings{}
+		for i := range int64(20) {
+			f.take(tr.Add(stall.Chunk{AtUS: i * 30_000, Bytes: 3}, nil))
+		}
+		f.take(tr.Finish(stall.End{AtUS: 19*30_000 + c.us, Aborted: true}, nil))
+		require.Len(t, f.of(wire.FindingStall), c.stalls, "%d", c.us)
+		require.Empty(t, f.of(wire.FindingDeadStream))
+	}
 }
 
 // TestAgainstNaiveOracle compares single gaps with the definition, computed from all gaps before each.

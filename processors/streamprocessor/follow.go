@@ -251,7 +251,7 @@ func (f *follower) finish(s *wire.Stream) {
 	// Many emitters tell neither kinds nor reasons: that their record ends is no sign of a dead stream.
 	silentEmitter := !f.sawOther && s.FinishReason == "" && s.ErrorType == "" && s.Status < 400
 	done := !abort && (f.sawDone || s.FinishReason != "" || silentEmitter)
-	if s.ErrorType != "" && !f.sawDone {
+	if (s.ErrorType != "" || wire.FailedReason(s.FinishReason)) && !f.sawDone {
 		done = false
 	}
 	at := max(f.knownUS, s.EndUS.Or(0))
@@ -265,9 +265,9 @@ func (f *follower) finish(s *wire.Stream) {
 	switch {
 	case s.FinishReason == "repetition" || s.StopReason == "repetition_detected":
 		how = repetition.FinishRepetition
-	case s.FinishReason == "length" || s.FinishReason == "max_tokens" || s.FinishReason == "MAX_TOKENS":
+	case wire.AtLimit(s.FinishReason):
 		how = repetition.FinishLimit
-	case s.FinishReason == "" || abort:
+	case s.FinishReason == "" || abort || wire.FailedReason(s.FinishReason):
 		how = repetition.FinishUnknown
 	}
 	f.finishLoops(how)

@@ -45,19 +45,24 @@ var simulations = []simulated{
 func TestSimulatedTraffic(t *testing.T) {
 	u := running(t)
 	var table strings.Builder
-	table.WriteString("| scenario | kind | true | found | precision | recall | place right |\n|---|---|---|---|---|---|---|\n")
+	table.WriteString("| scenario | kind | true | found | precision | recall | place right | length, grade right |\n|---|---|---|---|---|---|---|---|\n")
 	for _, sim := range simulations {
 		s := u.simulate(t, "--scenario", sim.scenario, "--requests", fmt.Sprint(sim.requests), "--seed", "11")
 		if sim.none {
 			require.Empty(t, s.Kinds, "%+v", s.Disagreements)
-			fmt.Fprintf(&table, "| %s, %d requests | nothing | 0 | 0 | – | – | – |\n", sim.scenario, sim.requests)
+			fmt.Fprintf(&table, "| %s, %d requests | nothing | 0 | 0 | – | – | – | – |\n", sim.scenario, sim.requests)
 		}
 		for _, k := range s.Kinds {
-			placed := "–"
+			placed, measured := "–", "–"
 			if k.Right > 0 {
-				placed = fmt.Sprintf("%.3f", float64(k.Placed)/float64(k.Right))
+				placed, measured = fmt.Sprintf("%.3f", float64(k.Placed)/float64(k.Right)), fmt.Sprintf("%.3f", float64(k.Measured)/float64(k.Right))
 			}
-			fmt.Fprintf(&table, "| %s, %d requests | %s | %d | %d | %.3f | %.3f | %s |\n", sim.scenario, sim.requests, k.Kind, k.Truths, k.Findings, k.Precision, k.Recall, placed)
+			fmt.Fprintf(&table, "| %s, %d requests | %s | %d | %d | %.3f | %.3f | %s | %s |\n", sim.scenario, sim.requests, k.Kind, k.Truths, k.Findings, k.Precision, k.Recall, placed, measured)
+			for _, d := range s.Only([]string{k.Kind}).Disagreements {
+				if d.What == "mismeasured" {
+					t.Logf("%s %s %s %s chunk %d (%s): %s", sim.scenario, d.Kind, d.Tier, d.RequestID, d.Chunk, d.Cause, d.Detail)
+				}
+			}
 		}
 		t.Run(sim.scenario, func(t *testing.T) {
 			for kind, b := range sim.bars {
@@ -66,6 +71,7 @@ func TestSimulatedTraffic(t *testing.T) {
 				require.GreaterOrEqual(t, k.Precision, b.precision, "%s: %+v", kind, s.Only([]string{kind}).Disagreements)
 				require.GreaterOrEqual(t, k.Recall, b.recall, "%s: %+v", kind, s.Only([]string{kind}).Disagreements)
 				require.GreaterOrEqual(t, float64(k.Placed), b.placed*float64(k.Right), "%s: %+v", kind, s.Only([]string{kind}).Disagreements)
+				require.GreaterOrEqual(t, float64(k.Measured), .98*float64(k.Right), "%s: %+v", kind, s.Only([]string{kind}).Disagreements)
 			}
 		})
 	}
