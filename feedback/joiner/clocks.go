@@ -9,12 +9,8 @@ import (
 
 // clocksOf puts out what requests of one tenant say of their pages' clocks, where that is new, and those other requests of the
 // sessions in which it may show a contradiction. Those count as not joined since the records that showed it arrived, so that
-// these are read again when this process ends before.
-func (w *worker) clocksOf(tenant string, reqs []*requests.Request) {
-	joined := map[string]bool{}
-	for _, r := range reqs {
-		joined[r.RequestID] = true
-	}
+// these are read again when this process ends before. Those in knowing know of it anyway.
+func (w *worker) clocksOf(tenant string, reqs []*requests.Request, knowing map[string]bool) {
 	o := &w.out.clocks
 	for _, r := range reqs {
 		h := w.memory.get(name{tenant, r.RequestID})
@@ -27,7 +23,7 @@ func (w *worker) clocksOf(tenant string, reqs []*requests.Request) {
 			continue
 		}
 		for _, id := range r.ClockNeighbours() {
-			if !joined[id] {
+			if !knowing[id] {
 				o.neighbours = append(o.neighbours, neighbour{name{tenant, id}, h.since})
 			}
 		}

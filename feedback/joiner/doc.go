@@ -10,9 +10,9 @@
 // Its work is idempotent: what it stores follows from the records alone, a state is stored only when it differs from the
 // last one, and what later records explain away is withdrawn. Any number of joiners may run; one is enough.
 //
-// Each record is read once, when the second of its arrival is over and no insert that began in it still runs (progress.go);
+// Each record is read once, when the second of its arrival is over and no insert that began in it still runs (package arrivals);
 // memory.go holds the records of recent requests, filter.go tells which names are new, so that only what comes late is read
-// by id (read.go). pending.go says when a request is joined, rows.go what is written of it. How far everything is written
+// by id (read.go). pending.go says when a request is joined, rows.go what is written of it, output.go writes what many joins have to be stored. How far everything is written
 // is stored: a joiner that was away or killed goes on there.
 //
 // Versions of findings: the stream processor leaves 1024 between two states of a stream; a state that the joiner adds to

@@ -42,6 +42,10 @@ func (w *worker) join(ctx context.Context, all []*held, now int64) error {
 		}
 	}
 	var states []state
+	knowing := make(map[string]bool, len(ids)) // what is said of clocks from here on
+	for _, id := range ids {
+		knowing[id] = true
+	}
 	for len(ids) > 0 {
 		part := ids[:min(len(ids), w.cfg.Batch)]
 		ids = ids[len(part):]
@@ -49,12 +53,15 @@ func (w *worker) join(ctx context.Context, all []*held, now int64) error {
 		if err != nil {
 			return err
 		}
-		w.clocksOf(tenant, reqs)
+		w.clocksOf(tenant, reqs, knowing)
 		if err := w.findings(ctx, tenant, reqs); err != nil {
 			return err
 		}
 		for _, r := range reqs {
 			states = append(states, w.stateOf(r))
+		}
+		for _, id := range part {
+			delete(knowing, id)
 		}
 	}
 	if err := w.rowsOf(ctx, tenant, states, answers, now); err != nil {

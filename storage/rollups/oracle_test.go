@@ -282,3 +282,38 @@ func TestClockSetBack(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 2, got[0].Streams)
 }
+
+// A record that comes late to a minute whose chunk times are no longer kept takes nothing away from it.
+func TestMinutesOutliveTheirChunks(t *testing.T) {
+	db := storagetest.New(t)
+	s := wire.Stream{
+		RequestID: "r", Tenant: "default", Tier: wire.TierServer, Attempt: 1, StartedAt: noon, Final: true, Target: wire.Target{Model: "m"},
+		Chunks: wire.Chunks{T: []int64{1, 70_001}, Bytes: []uint32{1, 1}},
+	}
+	insert := func() {
+		b := streams.Table.NewBatch()
+		var row streams.Row
+		streams.FromWire(&s, &row)
+		b.Append(&row)
+		db.Insert(t, b)
+	}
+	store, clock := rollups.New(db.Conn), rollups.Clock(db.Conn, 1, 0, nil)
+	check := func() {
+		m, err := clock.Settled(t.Context())
+		require.NoError(t, err)
+		n, err := store.Refresh(t.Context(), 0, m)
+		require.NoError(t, err)
+		require.Equal(t, 1, n)
+		got, err := store.ICLByModel(t.Context(), "default", time.UnixMicro(noon), time.UnixMicro(noon+60e6))
+		require.NoError(t, err)
+		require.Len(t, got, 1)
+		require.EqualValues(t, 70_000, got[0].MaxGapUS)
+		require.EqualValues(t, 1, got[0].Streams)
+	}
+	insert()
+	check()
+	require.NoError(t, db.Conn.Exec(t.Context(), "ALTER TABLE streams UPDATE gaps_us = [], bytes = [], kind_runs = [] WHERE true SETTINGS mutations_sync = 1"))
+	s.RequestID = "late"
+	insert()
+	check()
+}
