@@ -142,6 +142,10 @@ export class Tab {
     await this._tabs.send('Target.activateTarget', { targetId: this._target });
   }
 
+  async close(): Promise<void> {
+    await this._tabs.send('Target.closeTarget', { targetId: this._target });
+  }
+
   async click(id: string): Promise<void> {
     const [x, y] = await this.evaluate<[number, number]>(
       `(() => { const r = document.getElementById('${id}').getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()`,

@@ -1,6 +1,7 @@
 // One chat page with switches in its address:
 //   sdk=0        without the SDK
 //   blind=1      the SDK sees no paint entries, as in browsers that have none
+//   probes=0     no probes on the page, whose paint entries the SDK sees too; each update leaves a mark in the trace instead
 //   via          fetch | eventsource | websocket | global | text
 //   render       text | nodes | html (all of it anew each time, from Markdown) | heavy (the same, slowly) | raf | retract
 //   echo, spinner, cursor=1   what stands on the page before and beside the answer
@@ -26,6 +27,10 @@ new PerformanceObserver((list) => {
   }
 }).observe({ type: 'element', buffered: true });
 function probe(id, bytes) {
+  if (q.get('probes') === '0') {
+    if (bytes !== undefined) performance.mark(`update ${bytes}`);
+    return;
+  }
   const p = document.createElement('p');
   p.setAttribute('elementtiming', id);
   p.textContent = `probe ${id}`;
