@@ -293,7 +293,9 @@ func TestMoreCases(t *testing.T) {
 	askAll(all) // what came later must not have changed a right answer
 	right := map[string][2]int{}
 	for _, p := range all {
-		t.Run(p.ID+"/"+p.way, func(t *testing.T) { require.Empty(t, p.wrong, "%s: %s; %s", p.Title, p.Answer, strings.Join(p.a.saw, "; ")) })
+		t.Run(p.ID+"/"+p.way, func(t *testing.T) {
+			require.Empty(t, p.wrong, "%s: %s; %s", p.Title, p.Answer, strings.Join(p.a.saw, "; "))
+		})
 		n := right[p.way]
 		n[1]++
 		if len(p.wrong) == 0 {
