@@ -317,3 +317,23 @@ func TestMinutesOutliveTheirChunks(t *testing.T) {
 	insert()
 	check()
 }
+
+// Streams whose chunks are not all content take no more memory than others: four million chunks of five minutes are computed.
+func TestMinutesOfManyStreams(t *testing.T) {
+	db := storagetest.New(t)
+	require.NoError(t, db.Conn.Exec(t.Context(), `
+		INSERT INTO streams (tenant, request_id, tier, attempt, emitter, started_at, version, model, gaps_us, bytes, kind_runs, labels, numbers)
+		SELECT 'default', toString(number), 'server', 1, 'tap', fromUnixTimestamp64Micro({noon:Int64}) + number % 300, bitOr(bitShiftLeft(1, 40), bitShiftLeft(200, 16)),
+			'm', arrayMap(x -> 20000 + x, range(199)), arrayWithConstant(200, 4), [16 + 4, 199 * 16], '{"at":{"n_content":1,"first_content_us":2}}', [199, 300000]
+		FROM numbers(20000)`, clickhouse.Named("noon", noon)))
+	store := rollups.New(db.Conn)
+	m, err := rollups.Clock(db.Conn, 1, 0, nil).Settled(t.Context())
+	require.NoError(t, err)
+	n, err := store.Refresh(t.Context(), 0, m)
+	require.NoError(t, err)
+	require.Equal(t, 5, n)
+	got, err := store.ICLByModel(t.Context(), "default", time.UnixMicro(noon), time.UnixMicro(noon+300e6))
+	require.NoError(t, err)
+	require.EqualValues(t, 20_000*199, got[0].Chunks)
+	require.EqualValues(t, 20_198, got[0].MaxGapUS)
+}
