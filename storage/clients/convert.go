@@ -1,6 +1,8 @@
 package clients
 
 import (
+	"math"
+
 	"github.com/zeebo/xxh3"
 
 	"github.com/fermata-io/fermata/internal/wire"
@@ -26,7 +28,8 @@ func FromWire(c *wire.Client) Row {
 		ErrorType: c.ErrorType, FinishReason: c.FinishReason,
 		RecvBytes: c.Recv.Bytes, RecvKindRuns: table.PackKinds(nil, c.Recv.Kind), DOMBytes: c.DOM.Bytes, PaintBytes: c.Paint.Bytes,
 		Reconnects: table.Count(c.Reconnects), LostBeacons: table.Count(c.LostBeacons), BytesTotal: table.Count(c.BytesTotal),
-		ResponseID: c.ResponseID, TraceID: c.TraceID, Aliases: c.Aliases,
+		SampleWeightMilli: milli(c.SampleWeight),
+		ResponseID:        c.ResponseID, TraceID: c.TraceID, Aliases: c.Aliases,
 	}
 	row.RecvFirstUS, row.RecvGapsUS = packFrom(base, c.Recv.T)
 	row.DOMFirstUS, row.DOMGapsUS = packFrom(base, c.DOM.T)
@@ -50,6 +53,11 @@ func FromWire(c *wire.Client) Row {
 	row.Scalars = ComputeScalars(c)
 	row.Version = rank(&row)
 	return row
+}
+
+// milli is a weight in thousandths, none for 0; validation holds it far below what fits.
+func milli(weight float64) table.Opt[uint32] {
+	return table.Opt[uint32]{V: uint32(math.Round(weight * 1000)), OK: weight > 0}
 }
 
 // packFrom is table.PackOffsets with the first offset counted from base.
@@ -101,7 +109,8 @@ func (row *Row) ToWire() wire.Client {
 		DOM:        wire.Chunks{T: offsets(row.NDOM, row.DOMFirstUS, row.DOMGapsUS), Bytes: table.List(row.DOMBytes)},
 		Paint:      wire.Chunks{T: offsets(row.NPaint, row.PaintFirstUS, row.PaintGapsUS), Bytes: table.List(row.PaintBytes)},
 		Reconnects: table.Int(row.Reconnects), LostBeacons: table.Int(row.LostBeacons), BytesTotal: table.Int(row.BytesTotal),
-		ResponseID: row.ResponseID, TraceID: row.TraceID, Aliases: table.List(row.Aliases),
+		SampleWeight: float64(row.SampleWeightMilli.V) / 1000,
+		ResponseID:   row.ResponseID, TraceID: row.TraceID, Aliases: table.List(row.Aliases),
 	}
 	if row.RequestID == row.ResponseID {
 		c.RequestID = ""

@@ -78,6 +78,8 @@ type Row struct {
 	LostBeacons table.Opt[uint32] `ch:"lost_beacons,number"`
 	BytesTotal  table.Opt[uint32] `ch:"bytes_total,number"`
 
+	SampleWeightMilli table.Opt[uint32] `ch:"sample_weight_milli,number"`
+
 	ResponseID string   `ch:"response_id,detail"`
 	TraceID    string   `ch:"trace_id,detail"`
 	Aliases    []string `ch:"aliases,detail"`

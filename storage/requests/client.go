@@ -182,6 +182,9 @@ func mergeClientFields(c, s *wire.Client) {
 	} {
 		override(f.dst, f.v)
 	}
+	if s.SampleWeight > 0 {
+		c.SampleWeight = s.SampleWeight // an answer that turns bad stands for itself from then on
+	}
 	for _, f := range [...]struct {
 		dst *wire.Opt[int64]
 		v   wire.Opt[int64]
@@ -283,6 +286,9 @@ func (c *mergedClient) model() *Client {
 	}
 	if c.TimeOrigin != 0 {
 		out.StartedAt, out.ClockInfo.TimeOrigin = known(c.TimeOrigin+base), known(c.TimeOrigin)
+	}
+	if c.SampleWeight > 0 {
+		out.SampleWeight = &c.SampleWeight
 	}
 	if c.WallNow != 0 {
 		out.ClockInfo.WallNow = known(c.WallNow)

@@ -247,6 +247,7 @@ type Client struct {
 	Retractions     []Retraction `json:"retractions"`
 	Reconnects      *int64       `json:"reconnects"`
 	LostBeacons     *int64       `json:"lost_beacons"`
+	SampleWeight    *float64     `json:"sample_weight"` // answers that this one stands for, at least 1, where the page samples
 	Segments        int          `json:"segments"`
 	Attempt         *int64       `json:"attempt"`
 	Page            *string      `json:"page"`

@@ -182,7 +182,8 @@ func Client(t *rapid.T) wire.Client {
 		Aborted: at("aborted"), Done: at("done"), Closed: at("closed"), ErrorType: word(t, "error"), FinishReason: word(t, "finish"),
 		Recv: Chunks(t, page, false), DOM: Chunks(t, page, false), Paint: Chunks(t, page, false),
 		Reconnects: count(t, "reconnects"), LostBeacons: count(t, "lost"), BytesTotal: count(t, "total"),
-		ResponseID: word(t, "response"), TraceID: hexID(t, "trace", `[0-9a-f]{32}`), Aliases: names(t, "aliases"),
+		SampleWeight: rapid.SampledFrom([]float64{0, 1, 3.333, 10_000}).Draw(t, "weight"),
+		ResponseID:   word(t, "response"), TraceID: hexID(t, "trace", `[0-9a-f]{32}`), Aliases: names(t, "aliases"),
 	}
 	c.DOM.Kind, c.Paint.Kind = nil, nil
 	for range rapid.IntRange(0, 3).Draw(t, "visibility") {
