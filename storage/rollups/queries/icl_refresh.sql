@@ -8,20 +8,11 @@ WITH
         -- Its place in s, by number: 1 seq, 2 final, 3 last chunk (0: none), 4 content-bearing chunks, 5 the first of them, 6 gaps
         -- between them, 7 their choices (empty: all 0), 8 start unknown, 9 a chunk of kind role or usage, 10 of kind done, 11 end,
         -- 12 watched up to, 13 error, 14 finish reason, 15 status, 16 to 19 target, 20 chunks.
-        WITH
-            -- Which chunks bear content. Arrays side by side: one that a lambda goes into is copied for each of its elements.
-            arrayMap(
-                (k, b, n) -> k <= 3 AND (b > 0 OR n > 0),
-                arrayResize(kinds, length(gaps_us) + 1),
-                if(empty(bytes), arrayWithConstant(length(gaps_us) + 1, toUInt32(1)), arrayResize(bytes, length(gaps_us) + 1)),
-                arrayResize(tokens, length(gaps_us) + 1)) AS bears
         SELECT
             tenant, request_id, attempt, emitter, started_at,
             (
                 seq, final, if(n_chunks = 0, 0, first_us + arraySum(gaps_us)), n_content, ifNull(first_content_us, 0),
-                if(n_content = n_chunks, gaps_us, CAST(arrayPopFront(arrayDifference(arrayFilter(
-                    (t, b) -> b, arrayCumSum(arrayPushFront(gaps_us, 0)), bears))), 'Array(UInt32)')),
-                if(empty(choices), [], arrayFilter((c, b) -> b, arrayResize(choices, length(gaps_us) + 1), bears)),
+                icl_us, if(empty(choices), [], arrayFilter((c, b) -> b, arrayResize(choices, length(gaps_us) + 1), bears_content)),
                 start_unknown, arrayExists(r -> bitAnd(r, 15) IN (4, 5), kind_runs), arrayExists(r -> bitAnd(r, 15) = 8, kind_runs),
                 end_us, observed_us, error_type, finish_reason, status, provider, deployment, model, model_version, n_chunks
             ) AS s
