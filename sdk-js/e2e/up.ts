@@ -60,6 +60,7 @@ export interface Joined {
     paint: Curve | null;
     visibility: { t_us: number; state: string }[] | null;
     error: string | null;
+    sample_weight: number | null;
     aborted_us: number | null;
     closed_us: number | null;
     reconnects: number | null;
@@ -78,8 +79,9 @@ export class Up {
   private constructor(
     private readonly _process: ChildProcess,
     private readonly _dir: string,
-    ready: { api: string; ingest: string; tap: string },
+    private readonly _ready: { api: string; ingest: string; tap: string; clickhouse: string },
   ) {
+    const ready = _ready;
     this.api = `http://${ready.api}`;
     this.ingest = `http://${ready.ingest}`;
     this.tap = `http://${ready.tap}`;
@@ -110,6 +112,38 @@ export class Up {
       await gone;
     }
     rmSync(this._dir, { recursive: true, force: true, maxRetries: 5 });
+  }
+
+  /** A collector of its own with the configuration for the public and these settings of its receiver, into this engine. */
+  async publicCollector(receiver: object): Promise<{ url: string; stop: () => Promise<void> }> {
+    const { fermata } = JSON.parse(readFileSync(join(this._dir, 'data', 'engine', 'credentials.json'), 'utf8')) as { fermata: string };
+    const dsn = new URL(this._ready.clickhouse);
+    dsn.username = 'fermata';
+    dsn.password = fermata;
+    const config = fileURLToPath(new URL('../../collector/configs/rum-public.yaml', import.meta.url));
+    const more = [`yaml:receivers::fermata_rum: ${JSON.stringify(receiver)}`, 'yaml:service::telemetry::metrics::level: none'];
+    const p = spawn(binary, ['collector', ...[config, ...more].flatMap((c) => ['--config', c])], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, FERMATA_CLICKHOUSE: dsn.href, FERMATA_QUEUE: join(this._dir, 'public-queue') },
+    });
+    const gone = new Promise<void>((r) => p.once('exit', () => r()));
+    let log = '';
+    const address = await new Promise<string>((resolve, reject) => {
+      p.once('exit', () => reject(new Error(`the collector ended: ${log.slice(-4000)}`)));
+      for (const s of [p.stdout, p.stderr])
+        s.on('data', (d) => {
+          log += d;
+          const m = /HTTP server started.*?(127\.0\.0\.1:\d+)/.exec(log);
+          if (m) resolve(m[1] as string);
+        });
+    });
+    return {
+      url: `http://${address}/v1/rum`,
+      stop: () => {
+        p.kill('SIGTERM');
+        return gone;
+      },
+    };
   }
 
   /** Asks for the joined request until it fulfils a condition. */

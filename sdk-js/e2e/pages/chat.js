@@ -5,7 +5,7 @@
 //   via          fetch | eventsource | websocket | global | text
 //   render       text | nodes | html (all of it anew each time, from Markdown) | heavy (the same, slowly) | raf | retract
 //   echo, spinner, cursor=1   what stands on the page before and beside the answer
-//   collector    address of the collector; sample, consent
+//   collector    address of the collector; key, sample, consent
 //   and everything the server's streams understand (n, gap, first, stallAt, stall, markdown, fail, hang)
 const q = new URLSearchParams(location.search);
 const on = (k) => q.get(k) === '1';
@@ -64,6 +64,7 @@ if (q.get('sdk') !== '0') {
   fermata = sdk.init({
     url: q.get('collector') ?? `${location.origin}/v1/rum`,
     app: 'e2e',
+    ...(q.get('key') && { key: q.get('key') }),
     flushInterval: Number(q.get('flush') ?? 500),
     ...(q.get('sample') && { sampleRate: Number(q.get('sample')) }),
     ...(q.get('consent') && { consent: q.get('consent') === 'pending' ? 'pending' : q.get('consent') === '1' }),

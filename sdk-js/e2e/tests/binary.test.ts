@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { launch, open, type Seen, until } from '../browser';
 import { answerWords, TestServer } from '../server';
 import { type Joined, sum, Up } from '../up';
 
-// A gateway in Node with the built SDK: what it saw arrives at a real `fermata up`, by POST /v1/chunks and /v1/gateway.
+// What meets the real binary: a gateway in Node with the built SDK (POST /v1/chunks and /v1/gateway), and pages in a real
+// browser before a collector with the configuration for the public.
 
 let up: Up;
 let upstream: TestServer;
@@ -86,4 +88,47 @@ test('a running stream is visible while it runs', async () => {
   await fermata.shutdown();
   const over = await up.request(id, 'its end', (x) => x.state === 'aborted');
   expect(over.attempts[0]?.server?.finish_reason).toBe('client_abort');
+});
+
+test('the configuration for the public: pages of the app are heard, others are not, and no page notices', async () => {
+  const key = 'chat-4f1c9a2e';
+  const receiver = { http: { endpoint: '127.0.0.1:0' }, keys: [{ key, app: 'chat', allowed_origins: [upstream.url] }] };
+  const [collector, elsewhere, browser] = [await up.publicCollector(receiver), await new TestServer().start(), await launch()];
+  try {
+    const want = answerWords(new URLSearchParams('')).join('');
+    /** Asks on a page of that server; returns the answer's request id and how many beacons the page knows to be lost. */
+    const ask = async (server: TestServer, switches: string, lost = false): Promise<string> => {
+      const collectorUrl = encodeURIComponent(collector.url);
+      const page = await open(browser, `${server.url}/chat.html?collector=${collectorUrl}&tolerant=1&flush=200&${switches}`);
+      await until(page, 'globalThis.ready');
+      await page.click('#ask');
+      await until(page, 'globalThis.finished');
+      const seen = (await page.evaluate('seen')) as Seen;
+      expect([seen.text, seen.error]).toEqual([want, undefined]);
+      // A refusal for good is not tried again. One without CORS looks like a lost connection and is, a few times.
+      if (lost) await until(page, 'fermata.lostBeacons > 0');
+      else await page.evaluate('fermata.flush()');
+      await page.context().close();
+      return String(server.requests.at(-1)?.headers['x-request-id']);
+    };
+    const refused = [
+      await ask(upstream, 'key=shop-00000000', true),
+      await ask(upstream, '', true),
+      // The right key, taken from the page of the app, on a page of somebody else.
+      await ask(elsewhere, `key=${key}`),
+    ];
+    const id = await ask(upstream, `key=${key}&sample=0.5&first=2200`);
+    const r = await up.request(id, 'the page', (x) => x.client?.state === 'completed');
+    // The key says whose it is, whatever the page says.
+    expect(r.app).toBe('chat');
+    expect(r.client?.content_bytes).toBe(bytes(want));
+    expect(r.client?.first_meaningful_paint_us).not.toBeNull();
+    // It was slow to begin, so it was sent for itself and not for two.
+    expect(r.client?.sample_weight).toBe(1);
+    for (const x of refused) expect((await fetch(`${up.api}/v1/requests/${x}`)).status, x).toBe(404);
+  } finally {
+    await browser.close();
+    await elsewhere.stop();
+    await collector.stop();
+  }
 });
