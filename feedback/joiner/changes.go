@@ -187,7 +187,8 @@ func (w *worker) arrived(n name, rec requests.Records, second int64) *held {
 	w.seePages(n.tenant, h.rec.Clients, rec.Clients, second)
 	w.memory.add(h, rec)
 	if !known && w.sinceFilter(h) && !w.filter.has(ofRecord, n) {
-		h.whole, h.rowKnown = true, second > w.began
+		h.young = second > w.began
+		h.whole, h.rowKnown = true, h.young
 	}
 	return h
 }

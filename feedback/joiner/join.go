@@ -143,7 +143,8 @@ func (w *worker) findings(ctx context.Context, tenant string, all []*requests.Re
 		}
 		reqs = append(reqs, r)
 		// Of a new request findings are only read if some were stored.
-		sure := w.sinceFilter(w.memory.get(name{tenant, r.RequestID}))
+		h := w.memory.get(name{tenant, r.RequestID})
+		sure := h.young && w.sinceFilter(h)
 		for _, n := range joined.Names(r) {
 			if !sure || w.filter.has(ofFinding, name{tenant, n}) {
 				names = append(names, n)

@@ -195,6 +195,22 @@ func TestWithdraws(t *testing.T) {
 	require.Empty(t, r.list(t))
 }
 
+// A joiner that begins anew, its progress lost, goes by the findings that are stored, also where their records come first.
+func TestWithdrawsAfterProgressWasLost(t *testing.T) {
+	r := newRig(t)
+	all := play(t, "A01")
+	page := all.Clients[0]
+	r.store(t, all)
+	r.look(t)
+	require.Equal(t, map[string]int{"A01-r1 cancel_waste": 1}, kinds(r.list(t)))
+	page.Seq, page.Recv, page.Aborted, page.Done = 1, wire.Chunks{}, wire.Opt[int64]{}, wire.Some(page.Aborted.V-1000)
+	require.NoError(t, r.conn.Exec(t.Context(), "TRUNCATE TABLE joiner_progress"))
+	r.store(t, corpus.Records{Clients: []wire.Client{page}})
+	r.restart(t)
+	r.look(t)
+	require.Empty(t, r.list(t))
+}
+
 // An engine that logs under the id of its answer is joined with the page that knows the request by its own.
 func TestJoinsByTheAnswersID(t *testing.T) {
 	all := play(t, "B03")

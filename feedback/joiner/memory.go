@@ -24,6 +24,8 @@ type held struct {
 	pending bool
 	since   int64
 	due     time.Time
+	// young: it is new since this joiner began, so that what is stored of it was seen to arrive.
+	young bool
 	// told: its server and its page have told how it ended.
 	told bool
 	// newClocks: what it says of its page's clock may be new to its session, which has not been joined again yet.
