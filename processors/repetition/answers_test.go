@@ -31,8 +31,10 @@ type verdict struct {
 	reason string
 }
 
-func answers(t testing.TB) []answer {
-	f, err := os.Open("testdata/answers.jsonl.gz")
+func answers(t testing.TB) []answer { return answersOf(t, "testdata/answers.jsonl.gz") }
+
+func answersOf(t testing.TB, path string) []answer {
+	f, err := os.Open(path) //nolint:gosec // a test's own file
 	require.NoError(t, err)
 	defer func() { _ = f.Close() }()
 	z, err := gzip.NewReader(f)
@@ -165,7 +167,21 @@ func detect(a answer) collector {
 // TestRealAnswers scores the detector on what two small models said: labelled by the offline oracle, and by
 // reading wherever the two disagreed.
 func TestRealAnswers(t *testing.T) {
-	all, read := answers(t), verdicts(t)
+	n, precision, recall := score(t, answers(t))
+	require.GreaterOrEqual(t, n, 600)
+	require.GreaterOrEqual(t, precision, 0.99)
+	require.GreaterOrEqual(t, recall, 0.98)
+}
+
+// TestHeldOutAnswers does the same with answers to other questions, on which no threshold was tuned.
+func TestHeldOutAnswers(t *testing.T) {
+	_, precision, recall := score(t, answersOf(t, "testdata/heldout.jsonl.gz"))
+	require.GreaterOrEqual(t, precision, 0.95)
+	require.GreaterOrEqual(t, recall, 0.93)
+}
+
+func score(t *testing.T, all []answer) (n int, precision, recall float64) {
+	read := verdicts(t)
 	var hit, miss, falseAlarm, silent int
 	for _, a := range all {
 		want, how := offline(a)
@@ -187,10 +203,8 @@ func TestRealAnswers(t *testing.T) {
 			silent++
 		}
 	}
-	precision, recall := float64(hit)/float64(hit+falseAlarm), float64(hit)/float64(hit+miss)
+	precision, recall = float64(hit)/float64(hit+falseAlarm), float64(hit)/float64(hit+miss)
 	t.Logf("%d answers, %d loops found, %d missed, %d false alarms, %d rightly silent: precision %.3f, recall %.3f",
 		len(all), hit, miss, falseAlarm, silent, precision, recall)
-	require.GreaterOrEqual(t, len(all), 600)
-	require.GreaterOrEqual(t, precision, 0.99)
-	require.GreaterOrEqual(t, recall, 0.98)
+	return len(all), precision, recall
 }
