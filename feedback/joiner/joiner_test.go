@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -195,17 +196,27 @@ func TestWithdraws(t *testing.T) {
 	require.Empty(t, r.list(t))
 }
 
-// A joiner that begins anew, its progress lost, goes by the findings that are stored, also where their records come first.
-func TestWithdrawsAfterProgressWasLost(t *testing.T) {
+// A joiner that begins anew goes by the findings that are stored, also where one was told, by a joiner that was killed then, after
+// the record that explains it away had come.
+func TestWithdrawsWhatAKilledOneTold(t *testing.T) {
 	r := newRig(t)
 	all := play(t, "A01")
 	page := all.Clients[0]
 	r.store(t, all)
 	r.look(t)
-	require.Equal(t, map[string]int{"A01-r1 cancel_waste": 1}, kinds(r.list(t)))
+	told, err := r.w.found.Rows(t.Context(), "default", []string{"A01-r1"})
+	require.NoError(t, err)
+	told = slices.DeleteFunc(told, func(row findings.Row) bool { return row.Origin != findings.OriginJoin })
+	require.Len(t, told, 1)
+
+	r = newRig(t)
 	page.Seq, page.Recv, page.Aborted, page.Done = 1, wire.Chunks{}, wire.Opt[int64]{}, wire.Some(page.Aborted.V-1000)
-	require.NoError(t, r.conn.Exec(t.Context(), "TRUNCATE TABLE joiner_progress"))
-	r.store(t, corpus.Records{Clients: []wire.Client{page}})
+	all.Clients = append(all.Clients, page)
+	r.store(t, all)
+	_, err = r.w.clock.Settled(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, r.w.write(t.Context(), told))
+	r.cfg.MaxRequests = 1 // one second after the other
 	r.restart(t)
 	r.look(t)
 	require.Empty(t, r.list(t))
