@@ -1,6 +1,15 @@
 import { defineConfig } from 'vitest/config';
 
-// One browser at a time: frames are what is measured.
+const files = (...names: string[]) => names.map((n) => `e2e/tests/${n}.test.ts`);
+const times = files('paint', 'devtools', 'life');
+const timeouts = { testTimeout: 120_000, hookTimeout: 180_000 };
+
 export default defineConfig({
-  test: { include: ['e2e/tests/**/*.test.ts'], fileParallelism: false, testTimeout: 120_000, hookTimeout: 60_000 },
+  test: {
+    projects: [
+      // One browser at a time: frames are what is measured.
+      { test: { name: 'times', include: times, maxWorkers: 1, sequence: { groupOrder: 0 }, ...timeouts } },
+      { test: { name: 'rest', include: files('*'), exclude: times, maxWorkers: 3, sequence: { groupOrder: 1 }, ...timeouts } },
+    ],
+  },
 });

@@ -12,8 +12,24 @@ const freePort = () =>
     });
   });
 
+interface Proxy {
+  url: string;
+  stop: () => Promise<void>;
+}
+
 /** A real nginx in front of a port that holds streams back, as its defaults do. */
-export async function nginx(upstream: number): Promise<{ url: string; stop: () => Promise<void> }> {
+export async function nginx(upstream: number): Promise<Proxy> {
+  // Between finding a free port and taking it somebody else may.
+  for (let left = 3; ; left--) {
+    try {
+      return await start(upstream);
+    } catch (e) {
+      if (!left) throw e;
+    }
+  }
+}
+
+async function start(upstream: number): Promise<Proxy> {
   const dir = mkdtempSync(join(tmpdir(), 'fermata-nginx-'));
   const port = await freePort();
   const temp = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((n) => `${n}_temp_path ${dir}/${n};`).join('\n');
@@ -27,14 +43,21 @@ http { access_log off; ${temp}
   } }`,
   );
   const p = spawn(process.env.FERMATA_NGINX ?? 'nginx', ['-c', join(dir, 'nginx.conf'), '-e', join(dir, 'error.log')], { stdio: 'inherit' });
-  const failed = new Promise<never>((_, reject) =>
-    p.once('error', (e) =>
-      reject(new Error(`${e.message}: install nginx (apt-get install --no-install-recommends nginx), or name it by FERMATA_NGINX`)),
-    ),
-  );
+  let ended = false;
+  const failed = new Promise<never>((_, reject) => {
+    p.once('exit', (code) => {
+      ended = true;
+      reject(new Error(`nginx ended with ${code}`));
+    });
+    p.once('error', (e) => {
+      ended = true;
+      reject(new Error(`${e.message}: install nginx (apt-get install --no-install-recommends nginx), or name it by FERMATA_NGINX`));
+    });
+  });
+  failed.catch(() => {});
   const url = `http://127.0.0.1:${port}`;
   const up = async () => {
-    for (;;) {
+    while (!ended) {
       if (
         await fetch(`${url}/chat.html`).then(
           (r) => r.ok,

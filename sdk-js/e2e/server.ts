@@ -21,7 +21,9 @@ export class TestServer {
   mood: Mood = 'ok';
   /** Answers to give before the mood is `ok` again; Infinity: for ever. */
   moody = Number.POSITIVE_INFINITY;
-  private _round = 0;
+  /** When the test began, ms since the epoch: pages loaded before are another test's, and what they still send is not looked at. */
+  private _since = 0;
+  private _held: Promise<void> | undefined;
   private _invalid: string | undefined;
   url = '';
 
@@ -59,12 +61,22 @@ export class TestServer {
   }
 
   reset(): void {
-    this._round++;
+    this._since = Date.now();
+    this._held = undefined;
     this.beacons = [];
     this.bodies = [];
     this.requests = [];
     this.mood = 'ok';
     this.moody = Number.POSITIVE_INFINITY;
+  }
+
+  /** Answers wait until the result is called. */
+  hold(): () => void {
+    let release = () => {};
+    this._held = new Promise((r) => {
+      release = r;
+    });
+    return release;
   }
 
   get segments(): (WireStream & { session: string })[] {
@@ -116,7 +128,6 @@ export class TestServer {
     res.setHeader('access-control-allow-origin', '*');
     const chunks: Buffer[] = [];
     for await (const c of req) chunks.push(c as Buffer);
-    const round = this._round;
     const mood = this.moody-- > 0 ? this.mood : 'ok';
     if (mood === 'cut') {
       req.socket.destroy();
@@ -133,13 +144,12 @@ export class TestServer {
       res.end(Buffer.from([0xff, 0xfe, 0x00, 0x7b]));
       return;
     }
-    // A late one from a page of the test before.
-    if (round !== this._round) {
+    const body = Buffer.concat(chunks).toString('utf8');
+    const beacon = JSON.parse(body) as WireBeacon;
+    if (beacon.clock.time_origin / 1000 < this._since - 2) {
       res.end();
       return;
     }
-    const body = Buffer.concat(chunks).toString('utf8');
-    const beacon = JSON.parse(body) as WireBeacon;
     this._invalid ??= check(beacon);
     this.bodies.push(body);
     this.beacons.push(beacon);
@@ -165,6 +175,7 @@ export class TestServer {
       entry.aborted = !res.writableFinished;
     });
     await wait(Number(p.get('first') ?? 150));
+    await this._held;
     const id = req.headers['x-request-id'];
     const headers: Record<string, string> = {
       'content-type': format === 'text' ? 'text/plain; charset=utf-8' : 'text/event-stream',

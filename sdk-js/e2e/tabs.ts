@@ -62,7 +62,8 @@ export class Tabs {
       let log = '';
       p.stderr?.on('data', (d) => {
         log += d;
-        const m = /ws:\/\/\S+/.exec(log);
+        // Not before its line is whole.
+        const m = /ws:\/\/\S+(?=\s)/.exec(log);
         if (m) resolve(m[0]);
       });
       p.on('exit', () => reject(new Error(`${executable} ended: ${log.slice(-500)}`)));
@@ -83,11 +84,22 @@ export class Tabs {
     const { targetId } = await this.send('Target.createTarget', { url: 'about:blank' });
     const { sessionId } = await this.send('Target.attachToTarget', { targetId, flatten: true });
     await this.send('Page.enable', {}, String(sessionId));
-    // An expression that meets the change from one document to the next fails: none is asked before the page is loaded.
-    const loaded = new Promise<void>((r) => this._events.set(`${sessionId} Page.loadEventFired`, () => r()));
-    const { errorText } = await this.send('Page.navigate', { url }, String(sessionId));
+    // An expression that meets the change from one document to the next fails: none is asked before this very document is
+    // loaded. The empty one that a tab begins with may be told of late.
+    const loads = new Set<unknown>();
+    let told = () => {};
+    this._events.set(`${sessionId} Page.lifecycleEvent`, ({ name, loaderId }) => {
+      if (name === 'load') loads.add(loaderId);
+      told();
+    });
+    await this.send('Page.setLifecycleEventsEnabled', { enabled: true }, String(sessionId));
+    const { errorText, loaderId } = await this.send('Page.navigate', { url }, String(sessionId));
     if (errorText) throw new Error(`${url}: ${errorText}`);
-    await loaded;
+    while (!loads.has(loaderId)) {
+      await new Promise<void>((r) => {
+        told = r;
+      });
+    }
     return new Tab(this, String(targetId), String(sessionId));
   }
 

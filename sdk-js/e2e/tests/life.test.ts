@@ -218,12 +218,14 @@ describe('between server and user', () => {
   test('a hidden tab: received all the time, painted on return, and the page says when it was hidden', async () => {
     const tabs = await Tabs.launch();
     try {
-      const tab = await tabs.open(`${server.url}/chat.html?n=60&gap=60`);
+      const tab = await tabs.open(`${server.url}/chat.html?n=100&gap=50`);
       await tab.front();
       await tab.until('globalThis.ready && document.visibilityState === "visible"');
+      const other = await tabs.open('about:blank');
+      await tab.front();
+      await tab.until('document.visibilityState === "visible"');
       await tab.click('ask');
       await tab.until('seen.got.length > 10');
-      const other = await tabs.open('about:blank');
       await other.front();
       await tab.until('document.visibilityState === "hidden"');
       const hiddenAt = await tab.evaluate<number>('performance.now()');
@@ -256,12 +258,15 @@ describe('between server and user', () => {
   test('the first text comes while the tab is hidden: felt on return, not before', async () => {
     const tabs = await Tabs.launch();
     try {
-      const tab = await tabs.open(`${server.url}/chat.html?n=30&gap=50&first=800`);
+      const tab = await tabs.open(`${server.url}/chat.html?n=30&gap=50`);
+      const other = await tabs.open('about:blank');
       await tab.front();
       await tab.until('globalThis.ready && document.visibilityState === "visible"');
+      const release = server.hold();
       await tab.click('ask');
-      const other = await tabs.open('about:blank');
       await other.front();
+      await tab.until('document.visibilityState === "hidden"');
+      release();
       await tab.until('seen.got.length > 5');
       const backAt = await tab.evaluate<number>('performance.now()');
       await tab.front();

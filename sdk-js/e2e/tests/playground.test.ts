@@ -256,12 +256,12 @@ describe.concurrent('each fault is found for what it is', () => {
     const tabs = await Tabs.launch();
     try {
       const tab = await tabs.open(`${up.api}/playground/`);
+      const other = await tabs.open('about:blank');
       await tab.front();
       await tab.until('document.documentElement?.dataset.ready && document.visibilityState === "visible"');
       await tab.evaluate(`document.getElementById('question').value = 'While nobody looks.'`);
       await tab.click('send');
       await tab.until('(document.querySelector("article .answer")?.textContent.length ?? 0) > 80');
-      const other = await tabs.open('about:blank');
       await other.front();
       await tab.until('document.visibilityState === "hidden"');
       await tab.until('!document.querySelector("article .answer").hasAttribute("aria-busy")', 60_000);
