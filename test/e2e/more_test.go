@@ -344,6 +344,8 @@ func TestCasesInOtherWays(t *testing.T) {
 				break
 			}
 		}
-		t.Run(p.tenant, func(t *testing.T) { require.Empty(t, a.wrong, "%s; %s", rightAnswers[p.ID].text, strings.Join(a.saw, "; ")) })
+		t.Run(p.tenant, func(t *testing.T) {
+			require.Empty(t, a.wrong, "%s; %s", rightAnswers[p.ID].text, strings.Join(a.saw, "; "))
+		})
 	}
 }
