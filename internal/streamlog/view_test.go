@@ -120,6 +120,8 @@ func FuzzView(f *testing.F) {
 
 // sameText compares strings but for how many marks stand for bytes that are not UTF-8.
 func sameText[S ~string](a, b S) bool {
-	marked := func(s S) string { return strings.ToValidUTF8(strings.ReplaceAll(string(s), "\uFFFD", "\xff"), "\uFFFD") }
+	marked := func(s S) string {
+		return strings.ToValidUTF8(strings.ReplaceAll(string(s), "\uFFFD", "\xff"), "\uFFFD")
+	}
 	return marked(a) == marked(b)
 }

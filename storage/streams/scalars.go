@@ -42,6 +42,6 @@ func ComputeScalars(s *wire.Stream) Scalars {
 		n++
 		last = t
 	}
-	out.NContent, out.MaxGapUS = n, uint32(min(longest, wire.MaxGapUS)) //nolint:gosec // several gaps in a row can be longer
+	out.NContent, out.MaxGapUS = n, uint32(min(longest, wire.MaxGapUS)) // several gaps in a row can be longer
 	return out
 }
