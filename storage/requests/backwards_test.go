@@ -26,6 +26,7 @@ func TestPageTimesThatCantBe(t *testing.T) {
 	require.Equal(t, requests.StateCompleted, r.Client.State)
 	require.Nil(t, r.Client.EndUS)
 	require.EqualValues(t, 2*sec, *r.Perceived.TTFTUS, "what can be stays")
+	require.Empty(t, r.ClockRows(), "no other request goes by such a clock")
 
 	page.Recv.T = []int64{8 * sec, 9 * sec}
 	r = assemble(page)
