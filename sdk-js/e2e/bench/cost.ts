@@ -2,14 +2,13 @@
 // turns without the SDK, with nothing but empty callbacks where the SDK has its own (a MutationObserver and one animation
 // frame for each frame with changes), and with the SDK; what each answer took is the browser's own account of thread time in
 // tasks (`Performance.getMetrics`), which has everything in it: script, microtasks, and what the browser does for them in its
-// frames. Nothing polls the page meanwhile: a poll would make frames of its own. Each answer is compared with the one
+// frames; `script` is callbacks without microtasks. Nothing polls the page meanwhile: a poll would make frames of its own. Each answer is compared with the one
 // without the SDK of the same turn. Prints a table; asserts nothing. BASE=folder adds another build to the turns.
 
-import { writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Tabs, type TraceEvent } from '../tabs';
+import { Tabs } from '../tabs';
 
 const rounds = Number(process.env.ROUNDS ?? 12);
 const n = Number(process.env.CHUNKS ?? 100);
@@ -104,41 +103,50 @@ const read = async () => {
   return Object.fromEntries(metrics.map((m) => [m.name, m.value])) as Record<string, number>;
 };
 
-/** Names of the slices in which script runs, with what it calls in the browser. */
-const scripts = /^(V8\.RunMicrotasks|RunMicrotasks|FunctionCall|FireAnimationFrame|TimerFire|EventDispatch|v8\.callFunction|ScriptCatchup)$/;
-
-/** µs of thread time of all outermost slices of script on the page's main thread. */
-function threadTime(trace: TraceEvent[], way: string): number {
-  if (process.env.DUMP) writeFileSync(`${process.env.DUMP}/${way}.json`, JSON.stringify(trace));
-  const main = trace.find((e) => e.name === 'EventDispatch' && (e.args.data as { type?: string } | undefined)?.type === 'click');
-  let until = 0;
-  let sum = 0;
-  for (const e of trace
-    .filter((x) => x.pid === main?.pid && x.tid === main.tid && x.ph === 'X' && scripts.test(x.name))
-    .sort((a, b) => a.ts - b.ts)) {
-    if (e.ts < until) continue;
-    until = e.ts + (e.dur ?? 0);
-    sum += e.tdur ?? 0;
-  }
-  return sum;
-}
-
-/** ms of main-thread time per chunk of one answer, to the end of what the SDK still does after it. */
-async function run(way: string, render: string): Promise<Record<string, number>> {
+/** One answer, to the end of what the SDK still does after it. */
+async function answer(way: string, render: string): Promise<void> {
   await tab.evaluate(`prepare('${way}', '${render}')`);
   const done = new Promise<void>((r) => {
     over = r;
   });
   await wait(100);
-  const before = await read();
-  const stop = await tabs.trace('v8', 'devtools.timeline');
   await tab.click('ask');
   await done;
   await wait(2000);
-  const trace = await stop();
+}
+
+/** ms of main-thread time per chunk of one answer. */
+async function run(way: string, render: string): Promise<Record<string, number>> {
+  const before = await read();
+  await answer(way, render);
   const after = await read();
   const per = (k: string) => (((after[k] as number) - (before[k] as number)) * 1000) / n;
-  return { task: per('TaskDuration'), script: threadTime(trace, way) / 1000 / n };
+  return { task: per('TaskDuration'), script: per('ScriptDuration') };
+}
+
+interface Profile {
+  nodes: { id: number; callFrame: { url: string; functionName: string }; children?: number[] }[];
+  samples: number[];
+  timeDeltas: number[];
+}
+
+/** ms per chunk with a function of the SDK on the stack, and of those the ones in which it sends beacons or asks for the answer. */
+async function sampled(way: string, render: string): Promise<[all: number, requests: number]> {
+  await tab.send('Profiler.start');
+  for (let i = 0; i < rounds; i++) await answer(way, render);
+  const { profile } = (await tab.send('Profiler.stop')) as unknown as { profile: Profile };
+  const node = new Map(profile.nodes.map((x) => [x.id, x]));
+  const parent = new Map(profile.nodes.flatMap((x) => (x.children ?? []).map((c) => [c, x.id] as const)));
+  let [all, requests] = [0, 0];
+  profile.samples.forEach((id, i) => {
+    const stack = [];
+    for (let k: number | undefined = id; k !== undefined; k = parent.get(k)) stack.push(node.get(k)?.callFrame);
+    if (!stack.some((f) => /\/(dist|base)\//.test(f?.url ?? ''))) return;
+    const d = profile.timeDeltas[i + 1] ?? 0;
+    all += d;
+    if (stack[0]?.functionName === 'fetch') requests += d;
+  });
+  return [all / 1000 / rounds / n, requests / 1000 / rounds / n];
 }
 
 const quantile = (a: number[], q: number) => [...a].sort((x, y) => x - y)[Math.round((a.length - 1) * q)] as number;
@@ -161,6 +169,15 @@ for (const render of ['text', 'html']) {
       return `${w} +${mid} (${low} … ${high})`;
     });
     console.log(`${render.padEnd(5)} ${k.padEnd(7)} off ${quantile(off, 0.5).toFixed(3)}   ${added.join('   ')}`);
+  }
+}
+// Where samples fall; they are of wall time, so on a busy machine they count the waiting for a core, too.
+await tab.send('Profiler.enable');
+await tab.send('Profiler.setSamplingInterval', { interval: 100 });
+for (const render of ['text', 'html']) {
+  for (const way of ways.slice(2)) {
+    const [all, requests] = await sampled(way, render);
+    console.log(`${render.padEnd(5)} ${way} on the stack ${all.toFixed(3)}, of which requests ${requests.toFixed(3)}`);
   }
 }
 await tabs.close();

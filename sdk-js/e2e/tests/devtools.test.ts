@@ -61,7 +61,6 @@ function observed(trace: TraceEvent[]): { seen: Shown[]; held: number } {
 
 const runs: [name: string, switches: string, slow: number][] = [
   ['plain', '', 1],
-  ['plain, slowed 6×', '', 6],
   ['nodes', 'render=nodes', 1],
   ['Markdown anew each time', 'render=html&markdown=1', 1],
   ['heavy Markdown', 'render=heavy&markdown=1&gap=30', 1],

@@ -28,10 +28,10 @@ type Source = 1 | 2 | 3;
 const openFrames = 128;
 /** Frames without a change after which nobody waits for the next one, on pages that draw from animation callbacks. */
 const idleFrames = 8;
-/** Frames after which it is known whether the page does. */
+/** Texts of a stream after which it is known whether the page does. */
 const learned = 8;
 /** Of frames that take as long as the ones before, one in so many is timed to its end. */
-const timedOf = 8;
+const timedOf = 4;
 /** ms by which frames may differ and still take as long as the ones before. */
 const alike = 6;
 /** ms from the end of a frame's work to the screen beyond which the machine, not the browser's way of working, is the cause. */
@@ -52,6 +52,8 @@ export class Page {
   /** The page changes the DOM in its animation callbacks. */
   private _driven = false;
   private _quiet = 0;
+  /** Texts until that is known. */
+  private _left = learned;
   /** ms that the last timed frame took, and frames since then. */
   private _took = 0;
   private _untimed = timedOf;
@@ -92,7 +94,9 @@ export class Page {
    * @internal
    */
   _arrived(): void {
-    if (this._driven || this._frames.length < learned) this._ask();
+    if (!this._driven && this._left-- <= 0) return;
+    this._untimed = timedOf;
+    this._ask();
   }
 
   /** The DOM has changed: watch the frame that will show it; `exact`: to its end. @internal */
@@ -142,6 +146,7 @@ export class Page {
   /** @internal */
   _begin(s: Stream): void {
     s._visible(s.submitAt, this._visible);
+    this._left = learned;
     if (!this._observers.length) this._observe();
     // Without interaction entries, the frame after the first change anywhere is the first feedback.
     const changed = new MutationObserver(() => {
@@ -186,7 +191,8 @@ export class Page {
       for (let i = this._frames.length - 1; i >= 0; i--) {
         const f = this._frames[i] as Frame;
         // Both ends are rounded by the browser, and the end may be one that was not timed.
-        if (painted > f._end + alike) break;
+        // A long frame tells its whole length.
+        if (source > 2 ? e.startTime + e.duration < f._start : painted > f._end + alike) break;
         if (painted < f._start - 0.2) continue;
         if (!f._source || source < f._source) f._source = source;
         if (!f._shown) {

@@ -143,7 +143,7 @@ export function bodyTap(stream: Stream, reader: BodyReader): Tap {
         stream._defer(push, v instanceof Uint8Array ? v.slice() : v);
         // What stood on the page before the answer is read before its first text gets there.
         if (stream._contentAt < 0) stream._catchUp();
-        else client._page?._arrived();
+        client._page?._arrived();
       }),
     end: () =>
       safe(() => {
