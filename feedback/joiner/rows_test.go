@@ -91,6 +91,7 @@ func TestRowsAreAssembles(t *testing.T) {
 	for name, bytes := range map[string]int{"all held": 64 << 20, "few held": 1} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
+			require.NoError(t, r.conn.Exec(t.Context(), "SYSTEM STOP MERGES requests")) // states are counted
 			r.w.memory.most = bytes
 			ids, parts := drawn("d-", 120, 4)
 			for _, p := range parts {
