@@ -215,3 +215,16 @@ func TestNaNLogprobsAreNull(t *testing.T) {
 }
 
 func ptr[T any](v T) *T { return &v }
+
+func TestTheLastSegmentSaysForHowManyAnswersItStands(t *testing.T) {
+	segment := func(seq uint32, weight float64) wire.Client {
+		return wire.Client{
+			RequestID: "r", Tenant: "default", SessionID: "s", TimeOrigin: noon, Submit: wire.Some(int64(1)),
+			Seq: seq, Final: seq == 1, SampleWeight: weight,
+		}
+	}
+	r := requests.Assemble("default", "r", requests.Records{Clients: []wire.Client{segment(1, 1), segment(0, 10)}})
+	require.InDelta(t, 1, *r.Client.SampleWeight, 0)
+	r = requests.Assemble("default", "r", requests.Records{Clients: []wire.Client{segment(0, 0)}})
+	require.Nil(t, r.Client.SampleWeight)
+}
