@@ -73,28 +73,54 @@ func (s source) args() []any {
 	}
 }
 
-// together marks the stalls of a source, between two instants, that are one event.
+// together marks the stalls of a source, between two instants, that are one event. It reads them a page at a time, each with the
+// rows before it that may be of one event with its first: those of the last minute, and no more than a page of them, so that an
+// event of more than two pages becomes several.
 func (w *worker) together(ctx context.Context, s source, from, until int64) error {
-	for {
-		sc := findings.Table.NewScanner()
-		var rows []findings.Row
+	var rows []findings.Row
+	for after := ""; ; {
+		sc, fresh := findings.Table.NewScanner(), 0
 		err := w.query(ctx, "stalls", findings.Statement(stallsSQL), func(rs driver.Rows) error {
 			row, err := sc.Scan(rs)
 			rows = append(rows, row)
+			fresh++
 			return err
-		}, append(s.args(), clickhouse.Named("since", from), clickhouse.Named("until", until), clickhouse.Named("limit", uint32(w.stallRows)))...) //nolint:gosec // a small limit
+		}, append(s.args(), clickhouse.Named("since", from), clickhouse.Named("after", after), clickhouse.Named("until", until),
+			clickhouse.Named("limit", uint32(w.stallRows)))...) //nolint:gosec // a small limit
 		if err != nil {
 			return err
 		}
-		if err := w.write(ctx, Mark(rows, w.cfg.EventSlack.Microseconds())); err != nil {
+		marked := Mark(rows, w.cfg.EventSlack.Microseconds())
+		if err := w.write(ctx, marked); err != nil {
 			return err
 		}
-		if len(rows) < w.stallRows {
+		if fresh < w.stallRows {
 			return nil
 		}
-		// The next part begins so far back that an event which the end of this one cut is seen whole.
-		from = max(from+1, int64(rows[len(rows)-1].At)-around)
+		last := &rows[len(rows)-1]
+		from, after = int64(last.At), last.ID
+		rows = carried(rows, marked, w.stallRows)
 	}
+}
+
+// carried returns the last rows of a page, at most so many, in the states in which they were stored again.
+func carried(rows, marked []findings.Row, most int) []findings.Row {
+	since := int64(rows[len(rows)-1].At) - around
+	first := max(0, len(rows)-most)
+	for int64(rows[first].At) < since {
+		first++
+	}
+	state := make(map[string]*findings.Row, len(marked))
+	for i := range marked {
+		state[marked[i].ID] = &marked[i]
+	}
+	out := slices.Clone(rows[first:])
+	for i := range out {
+		if m := state[out[i].ID]; m != nil {
+			out[i] = *m
+		}
+	}
+	return out
 }
 
 // Mark returns the rows of those stalls whose event is new or has changed. rows are stalls and slow starts of one source.

@@ -306,6 +306,35 @@ func TestEventsOfManySources(t *testing.T) {
 	require.Equal(t, 7*8, marked, "all but the last of each source, which is alone")
 }
 
+// Stalls at one instant, more than one answer holds, are read to their end, however many sources wait after them.
+func TestEventOfManyStalls(t *testing.T) {
+	r := newRig(t)
+	began := time.Now().Add(-time.Hour).UnixMicro()
+	var rows []findings.Row
+	for emitter, n := range map[string]int{"a": 5, "b": 11, "c": 2} {
+		for k := range n {
+			f := wire.Finding{
+				ID: fmt.Sprintf("f-%s-%02d", emitter, k), Kind: wire.FindingStall, Tenant: "default", RequestID: fmt.Sprintf("r-%s-%02d", emitter, k), Tier: wire.TierServer,
+				Attempt: 1, Emitter: emitter, StartedAt: began, StartUS: 4_000_000, DurationUS: 7_400_000, Evidence: json.RawMessage(`{"gaps":1}`), Revision: 1024,
+			}
+			rows = append(rows, findings.FromWire(&f, findings.OriginStream))
+		}
+	}
+	require.NoError(t, r.w.write(t.Context(), rows))
+	r.w.stallRows = 3
+	r.look(t)
+	streams := map[string][]int{}
+	for _, f := range r.list(t) {
+		var ev struct{ Event event }
+		require.NoError(t, json.Unmarshal(f.Evidence, &ev))
+		streams[f.Emitter] = append(streams[f.Emitter], ev.Event.Streams)
+	}
+	require.Equal(t, []int{5, 5, 5, 5, 5}, streams["a"], "an event over two pages is one")
+	require.Equal(t, []int{2, 2}, streams["c"])
+	require.Len(t, streams["b"], 11)
+	require.NotContains(t, streams["b"], 0, "an event over more pages is several; no stall is without")
+}
+
 // Two versions of a target that feel different are told once, with which side of them; one loop is no shift.
 func TestTextureOfVersions(t *testing.T) {
 	r := newRig(t)
