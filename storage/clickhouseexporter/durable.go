@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/component/componentstatus"
 	"go.opentelemetry.io/collector/exporter"
 	"go.opentelemetry.io/collector/extension/xextension/storage"
 	"go.uber.org/zap"
@@ -23,7 +24,8 @@ import (
 //     deletions back until every item is back in the queue, and refuses to start when one could not be put back.
 //   - When it can't note that it took an item (a full disk), it gives the item up and deletes it. durable does not note it
 //     at all, which spares a write: an item that is there was not sent, and is read again after a crash.
-//   - When an item can't be read it deletes it. durable keeps it.
+//   - When an item can't be read it deletes it. durable writes nothing from then on and ends the collector: who starts it
+//     again, on a storage that can be read, has all of it.
 //   - When a deletion fails it forgets it. durable repeats it with the next write.
 //
 // And it spares two of the three writes that the queue makes for an item, each with its fsync: an item that comes back from
@@ -93,7 +95,9 @@ func (e *guardExtension) GetClient(ctx context.Context, kind component.Kind, id 
 	if err := setSpacers(ctx, c); err != nil {
 		return nil, errors.Join(fmt.Errorf("sending_queue: %w", err), c.Close(ctx))
 	}
-	g := &guardClient{Client: c, log: e.host.log, starting: true, kept: map[string][]byte{}, unread: map[string]bool{}}
+	g := &guardClient{Client: c, log: e.host.log, starting: true, kept: map[string][]byte{}, fatal: func(err error) {
+		componentstatus.ReportStatus(e.host.Host, componentstatus.NewFatalErrorEvent(err))
+	}}
 	e.host.mu.Lock()
 	e.host.clients = append(e.host.clients, g)
 	e.host.mu.Unlock()
@@ -158,12 +162,12 @@ type guardClient struct {
 
 	mu       sync.Mutex
 	starting bool                 // the queue is taking up what was in flight
-	failed   error                // a put of that time failed: nothing may be written any more
+	failed   error                // a put of that time failed, or a read: nothing may be written any more
 	owed     []string             // keys to delete with the next write
 	noted    []*storage.Operation // the queue's record of itself that goes with them
 	kept     map[string][]byte    // items in memory
 	size     int                  // of kept
-	unread   map[string]bool      // keys whose value could not be read
+	fatal    func(error)          // ends the collector
 }
 
 // Batch does what the extension's does, but for the cases that durable names.
@@ -186,9 +190,7 @@ func (g *guardClient) Batch(ctx context.Context, ops ...*storage.Operation) erro
 		case storage.Set:
 			sets = append(sets, op)
 		case storage.Delete:
-			if !g.unread[op.Key] {
-				deletes = append(deletes, op)
-			}
+			deletes = append(deletes, op)
 		}
 	}
 	switch {
@@ -216,9 +218,8 @@ func (g *guardClient) fromMemory(op *storage.Operation) (ok bool) {
 func (g *guardClient) read(ctx context.Context, gets []*storage.Operation) error {
 	err := g.Client.Batch(ctx, gets...)
 	if err != nil {
-		for _, op := range gets {
-			g.unread[op.Key] = true
-		}
+		g.failed = fmt.Errorf("sending_queue: its storage can't be read: %w", err)
+		g.fatal(g.failed)
 	}
 	return err
 }

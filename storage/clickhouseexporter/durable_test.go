@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/component/componentstatus"
 	"go.opentelemetry.io/collector/config/configoptional"
 	"go.opentelemetry.io/collector/config/configretry"
 	"go.opentelemetry.io/collector/exporter/exporterhelper"
@@ -29,6 +30,7 @@ type memStorage struct {
 	data   map[string][]byte
 	states []map[string][]byte
 	refuse func(sets, deletes int) error
+	broken error // of reads
 }
 
 func newMemStorage(data map[string][]byte) *memStorage {
@@ -74,6 +76,9 @@ func (c *memClient) Batch(_ context.Context, ops ...*storage.Operation) error {
 	for _, op := range ops {
 		switch op.Type {
 		case storage.Get:
+			if c.m.broken != nil {
+				return c.m.broken
+			}
 			op.Value = c.m.data[op.Key]
 		case storage.Set:
 			if c.m.data == nil {
@@ -258,6 +263,55 @@ func TestDurableFullDiskWhileRunning(t *testing.T) {
 	require.NoError(t, d.Shutdown(t.Context()))
 	require.Len(t, mem.state(), 1+len(spacers),
 		"owed deletions are made good: nothing but the queue's own record and the spacers are left")
+}
+
+// statusHost remembers what a component says of itself.
+type statusHost struct {
+	host
+	mu   sync.Mutex
+	last *componentstatus.Event
+}
+
+func (h *statusHost) Report(e *componentstatus.Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.last = e
+}
+
+func (h *statusHost) status() componentstatus.Status {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.last == nil {
+		return componentstatus.StatusNone
+	}
+	return h.last.Status()
+}
+
+// A storage that can't be read loses nothing of what it holds.
+func TestDurableUnreadable(t *testing.T) {
+	mem := newMemStorage(nil)
+	d, s := newDurable(t, true)
+	require.NoError(t, d.Start(t.Context(), host{storageID: mem}))
+	for _, b := range bodies {
+		require.NoError(t, d.ConsumeLogs(t.Context(), one(b)))
+	}
+	require.Eventually(t, func() bool { return s.attempts() > inFlight }, patience, time.Millisecond)
+	left := mem.state() // read from the file, not from memory
+	require.NoError(t, d.Shutdown(t.Context()))
+
+	mem = newMemStorage(left)
+	d, s = newDurable(t, true)
+	h := &statusHost{host: host{storageID: mem}}
+	require.NoError(t, d.Start(t.Context(), h))
+	require.Eventually(t, func() bool { return s.attempts() > inFlight }, patience, time.Millisecond)
+	mem.mu.Lock()
+	mem.broken = errors.New("bad sector")
+	mem.mu.Unlock()
+	s.set(false)
+	require.Eventually(t, func() bool { return h.status() == componentstatus.StatusFatalError }, patience, time.Millisecond)
+	require.ErrorContains(t, d.ConsumeLogs(t.Context(), one("refused")), "bad sector")
+	_ = d.Shutdown(t.Context())
+	requireAllDelivered(t, mem.state())
 }
 
 func TestDurableWithoutItsStorage(t *testing.T) {

@@ -3,12 +3,12 @@ package clickhouseexporter
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"go.opentelemetry.io/collector/exporter/exporterhelper"
 	"go.opentelemetry.io/collector/exporter/exporterhelper/xexporterhelper"
 	"go.opentelemetry.io/collector/pdata/plog"
 	pdatareq "go.opentelemetry.io/collector/pdata/xpdata/request"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/fermata-io/fermata/internal/otlpwire"
 )
@@ -25,27 +25,55 @@ var errDamaged = errors.New("the queue's item is damaged")
 
 // newRequest encodes the records of one call.
 func newRequest(_ context.Context, ld plog.Logs) (xexporterhelper.Request, error) {
+	if ld.LogRecordCount() == 0 {
+		return &request{stored: []byte{}}, nil
+	}
 	stored, err := pdatareq.MarshalLogs(context.Background(), ld) // a caller's address and headers are not kept
 	if err != nil {
 		return nil, err
 	}
-	return readRequest(stored)
+	return readRequest(stored), nil
 }
 
-// readRequest finds the records in what is stored.
-func readRequest(stored []byte) (*request, error) {
-	const data = 3 // field of the queue's message
+// readRequest finds the records in what is stored. An item that is damaged is one record that can't be written, and so goes
+// where those go: the queue would delete it.
+func readRequest(stored []byte) *request {
 	r := &request{stored: stored, size: len(stored)}
+	if len(stored) == 0 {
+		return r
+	}
+	var err error
+	if r.records, err = recordsOf(stored); err != nil {
+		r.records = [][]byte{damaged(stored)}
+	}
+	return r
+}
+
+// recordsOf cuts an item, of which there is at least one record, into its records.
+func recordsOf(stored []byte) ([][]byte, error) {
+	const data = 3 // field of the queue's message
+	var records [][]byte
 	err := otlpwire.Each(stored, data, func(logs []byte) error {
 		return otlpwire.LogRecords(logs, func(_ *otlpwire.Source, record []byte) bool {
-			r.records = append(r.records, record)
+			records = append(records, record)
 			return true
 		}, nil)
 	})
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errDamaged, err)
+	if err == nil && len(records) == 0 {
+		err = errDamaged
 	}
-	return r, nil
+	return records, err
+}
+
+// eventDamaged names a log record that holds a damaged item.
+const eventDamaged = "fermata.damaged"
+
+// damaged returns a log record with the bytes as its body.
+func damaged(stored []byte) []byte {
+	const body, eventName, bytesValue = 5, 12, 7 // fields of LogRecord and AnyValue
+	value := protowire.AppendBytes(protowire.AppendTag(nil, bytesValue, protowire.BytesType), stored)
+	record := protowire.AppendBytes(protowire.AppendTag(nil, body, protowire.BytesType), value)
+	return protowire.AppendString(protowire.AppendTag(record, eventName, protowire.BytesType), eventDamaged)
 }
 
 // ItemsCount is the number of records.
@@ -86,11 +114,7 @@ func (encoding) Marshal(_ context.Context, r xexporterhelper.Request) ([]byte, e
 	return nil, errMerged
 }
 
-// Unmarshal keeps the bytes.
+// Unmarshal keeps the bytes. It never fails: what can't be read is handled as what can't be written.
 func (encoding) Unmarshal(b []byte) (context.Context, xexporterhelper.Request, error) {
-	r, err := readRequest(b)
-	if err != nil {
-		return context.Background(), nil, err
-	}
-	return context.Background(), r, nil
+	return context.Background(), readRequest(b), nil
 }

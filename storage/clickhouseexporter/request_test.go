@@ -2,6 +2,9 @@ package clickhouseexporter
 
 import (
 	"net"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -42,16 +45,48 @@ func TestQueueFormatIsTheCollectors(t *testing.T) {
 	require.Equal(t, logs, back)
 }
 
+// What is damaged in the queue is put aside as it is.
 func TestDamagedItems(t *testing.T) {
 	stored := requestOf(t, streamLogs(0, 2, 5, time.Now())).stored
+	plain, err := (&plog.ProtoMarshaler{}).MarshalLogs(streamLogs(0, 1, 5, time.Now()))
+	require.NoError(t, err)
+	flipped := slices.Clone(stored)
+	flipped[5] ^= 1 << 6 // the tag of all that follows
+	for _, b := range [][]byte{stored[:len(stored)-1], stored[:5], plain, flipped, []byte("x")} {
+		r := readRequest(b)
+		require.Equal(t, 1, r.ItemsCount())
+		again, err := encoding{}.Marshal(t.Context(), r)
+		require.NoError(t, err)
+		require.Equal(t, b, again)
+		reason, err := newRows().add(r.records[0], 100)
+		require.Error(t, err)
+		require.Equal(t, reasonUnreadable, reason)
+
+		d := &deadLetters{cfg: DeadLetterConfig{File: filepath.Join(t.TempDir(), "dead"), MaxBytes: 1 << 20}}
+		require.NoError(t, d.put(r.records[0]))
+		require.NoError(t, d.close())
+		line, err := os.ReadFile(d.cfg.File)
+		require.NoError(t, err)
+		logs, err := (&plog.JSONUnmarshaler{}).UnmarshalLogs(line)
+		require.NoError(t, err)
+		require.Equal(t, b, logs.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(0).Body().Bytes().AsRaw())
+	}
 	for cut := range len(stored) {
-		_, _, err := encoding{}.Unmarshal(stored[:cut])
-		if err != nil {
-			require.ErrorIs(t, err, errDamaged)
+		if r := readRequest(stored[:cut]); cut > 0 {
+			require.NotZero(t, r.ItemsCount(), cut)
 		}
 	}
-	_, _, err := encoding{}.Unmarshal(stored[:len(stored)-1])
-	require.Error(t, err)
+}
+
+// A call without records is no damage.
+func TestEmptyCall(t *testing.T) {
+	logs := plog.NewLogs()
+	logs.ResourceLogs().AppendEmpty().Resource().Attributes().PutStr("k", "v")
+	r := requestOf(t, logs)
+	require.Zero(t, r.ItemsCount())
+	stored, err := encoding{}.Marshal(t.Context(), r)
+	require.NoError(t, err)
+	require.Zero(t, readRequest(stored).ItemsCount())
 }
 
 func TestRequestsMerge(t *testing.T) {
@@ -84,12 +119,11 @@ func FuzzStoredItem(f *testing.F) {
 	f.Add(requestOf(f, streamLogs(0, 2, 5, time.Unix(1_760_000_000, 0))).stored)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		_, r, err := encoding{}.Unmarshal(b)
-		_, ld, theirs := pdatareq.UnmarshalLogs(b)
-		if err != nil {
-			return
-		}
-		if theirs == nil {
-			require.Equal(t, ld.LogRecordCount(), r.ItemsCount())
+		require.NoError(t, err)
+		if records, err := recordsOf(b); err == nil {
+			if _, ld, err := pdatareq.UnmarshalLogs(b); err == nil {
+				require.Equal(t, ld.LogRecordCount(), len(records))
+			}
 		}
 		rows := newRows()
 		for _, record := range r.(*request).records {

@@ -127,6 +127,8 @@ func (r *rows) add(record []byte, maxChunks int) (reason string, err error) {
 		row := findings.FromWire(&f, findings.OriginStream)
 		r.findings.Append(&row)
 		r.identify(f.Tenant, f.ID, row.Version, f.StartedAt, 0)
+	case eventDamaged:
+		return reasonUnreadable, errDamaged
 	default:
 		return reasonUnknown, errUnknownEvent
 	}
