@@ -22,7 +22,7 @@ type viewed struct {
 }
 
 // read reads the records of a request both ways.
-func read(t require.TestingT, b []byte, most int) (out []viewed) {
+func read(t require.TestingT, b []byte, most int, share Strings) (out []viewed) {
 	ld, err := (&plog.ProtoUnmarshaler{}).UnmarshalLogs(b)
 	if err != nil {
 		return nil
@@ -36,7 +36,7 @@ func read(t require.TestingT, b []byte, most int) (out []viewed) {
 		}
 	}
 	err = otlpwire.LogRecords(b, nil, func(_ *otlpwire.Source, lr *otlpwire.LogRecord) error {
-		one, v, r := all[len(out)], View{Attrs: lr.Attrs, Most: most, Strings: Shared}, viewed{}
+		one, v, r := all[len(out)], View{Attrs: lr.Attrs, Most: most, Strings: share}, viewed{}
 		require.Equal(t, one.EventName(), lr.EventName)
 		switch one.EventName() {
 		case EventStream:
@@ -97,8 +97,20 @@ func whole(t testing.TB) []byte {
 }
 
 func TestViewsReadWhatPdataReads(t *testing.T) {
-	for i, r := range read(t, whole(t), 100) {
+	for i, r := range read(t, whole(t), 100, Shared) {
 		require.Equal(t, r.errs[0], r.errs[1])
+		require.Empty(t, cmp.Diff(r.pdata, r.view), "record %d", i)
+	}
+}
+
+// Receivers use a request's bytes again for the next one.
+func TestCopiedViewsOutliveTheBytes(t *testing.T) {
+	b := whole(t)
+	all := read(t, b, 100, Copied)
+	for i := range b {
+		b[i] = 'x'
+	}
+	for i, r := range all {
 		require.Empty(t, cmp.Diff(r.pdata, r.view), "record %d", i)
 	}
 }
@@ -106,7 +118,7 @@ func TestViewsReadWhatPdataReads(t *testing.T) {
 func FuzzView(f *testing.F) {
 	f.Add(whole(f))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, r := range read(t, b, 50) {
+		for _, r := range read(t, b, 50, Shared) {
 			// Views refuse or leave out what is damaged inside an attribute, and make strings UTF-8.
 			if r.errs[0] != nil || r.errs[1] != nil {
 				continue

@@ -29,7 +29,7 @@ func codec(t reflect.Type, want string) (string, func() buffer, error) {
 	case *string:
 		typ, mk = "String", func() buffer { return scalar[string](new(proto.ColStr)) }
 		if want == "LowCardinality(String)" {
-			typ, mk = want, func() buffer { return scalar[string](new(proto.ColStr).LowCardinality()) }
+			typ, mk = want, func() buffer { return scalar[string](newWords()) }
 		}
 	case *bool:
 		typ, mk = "Bool", func() buffer { return scalar[bool](new(proto.ColBool)) }
@@ -67,7 +67,7 @@ func codec(t reflect.Type, want string) (string, func() buffer, error) {
 		typ, mk = "Array(String)", func() buffer { return array(new(proto.ColStr).Array(), appendEach[string]) }
 		if want == "Array(LowCardinality(String))" {
 			typ, mk = want, func() buffer {
-				return array(proto.NewArray[string](new(proto.ColStr).LowCardinality()), appendEach[string])
+				return array(proto.NewArray[string](newWords()), appendEach[string])
 			}
 		}
 	case *[]*int64:
@@ -141,4 +141,17 @@ func appendEach[T any](col proto.ColumnOf[T], v []T) {
 	for _, x := range v {
 		col.Append(x)
 	}
+}
+
+// words is a column of strings that many rows share.
+type words struct {
+	*proto.ColLowCardinality[string]
+}
+
+func newWords() words { return words{new(proto.ColStr).LowCardinality()} }
+
+// Reset empties the column and lets go of the strings, which may be parts of what is much larger than they are.
+func (w words) Reset() {
+	clear(w.Values)
+	w.ColLowCardinality.Reset()
 }

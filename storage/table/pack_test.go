@@ -6,6 +6,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/ClickHouse/ch-go/proto"
 	"github.com/stretchr/testify/require"
 )
 
@@ -115,4 +116,17 @@ func BenchmarkAppend(b *testing.B) {
 		row.N++
 		batch.Append(&row)
 	}
+}
+
+// A batch that is empty keeps no string of its rows: one may be a part of a body of megabytes.
+func TestAnEmptyBatchHoldsNoStrings(t *testing.T) {
+	one, many := newWords(), newWords()
+	one.Append("a")
+	list := array(proto.NewArray[string](many), appendEach[string])
+	words := []string{"a", "b"}
+	list.add(unsafe.Pointer(&words))
+	one.Reset()
+	list.col.Reset()
+	require.Equal(t, []string{""}, one.Values[:1])
+	require.Equal(t, []string{"", ""}, many.Values[:2])
 }
