@@ -163,9 +163,9 @@ func (v *view) gatewayWaste() bool {
 	}
 	floor := v.cfg.WasteFloor.Microseconds()
 	closedAt := g.UpstreamClosedAt
-	for i := range g.Attempts { // else the end of its last call
-		if g.UpstreamClosedAt == 0 {
-			closedAt = max(closedAt, g.Attempts[i].End)
+	for i := range g.Attempts { // else the end of the call that is judged here
+		if a := &g.Attempts[i]; g.UpstreamClosedAt == 0 && a.Attempt == v.r.Attempt {
+			closedAt = a.End
 		}
 	}
 	if closedAt == 0 {
