@@ -59,7 +59,7 @@ func (h *histogram) add(q int32, memory int) {
 	h.n++
 	h.settle()
 	// A value falls above or below the median by chance, which no processor foresees: no branches.
-	h.fine += fineStep * (int32(negative(h.fine-q)) - int32(negative(q-h.fine)))
+	h.fine += fineStep * ((q-h.fine)>>31 - (h.fine-q)>>31)
 	h.fine = min(max(h.fine, int32(h.med)*bucketQ), int32(h.med+1)*bucketQ-1)
 }
 
