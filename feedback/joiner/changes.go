@@ -1,10 +1,12 @@
 package joiner
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -145,24 +147,11 @@ func (w *worker) take(ctx context.Context, s span) (err error) {
 			w.note(h, s.from, running(r), now)
 			// A joiner before this one may have stored what it says of a clock, and no more.
 			h.newClocks = h.newClocks || s.from <= w.began
-			if o, ok := w.memory.owners[h.name]; ok {
-				w.note(w.memory.get(name{tenant, o}), s.from, false, now)
-			} else if !w.sinceFilter(h) || w.filter.has(ofAnswer, h.name) {
-				unsure[tenant] = append(unsure[tenant], id)
-			}
+			w.noteOwner(h, s.from, now, unsure)
 			w.remember(h, s.from)
 		}
 	}
-	for tenant, ids := range unsure {
-		owners, err := w.askOwners(ctx, tenant, ids)
-		if err != nil {
-			return err
-		}
-		for _, o := range owners {
-			w.note(w.memory.get(name{tenant, o}), s.from, false, now)
-		}
-	}
-	return w.query(ctx, "found", foundSQL, func(rs driver.Rows) error {
+	err = w.query(ctx, "found", foundSQL, func(rs driver.Rows) error {
 		var n name
 		var ofStream, ofGateway bool
 		if err := rs.Scan(&n.tenant, &n.id, &ofStream, &ofGateway); err != nil {
@@ -171,12 +160,39 @@ func (w *worker) take(ctx context.Context, s span) (err error) {
 		w.filter.add(ofFinding, n, s.from)
 		w.silences = w.silences || ofStream
 		h := w.memory.all[n]
+		if ofStream {
+			w.noteOwner(cmp.Or(h, &held{name: n, first: noInstant}), s.from, now, unsure)
+		}
 		if ofGateway || ofStream && (h == nil || len(h.rec.Gateways)+len(h.rec.Clients) > 0) {
 			h = w.memory.get(n)
 			w.note(h, s.from, h.row.running, now)
 		}
 		return nil
 	}, args...)
+	if err != nil {
+		return err
+	}
+	for tenant, ids := range unsure {
+		slices.Sort(ids)
+		owners, err := w.askOwners(ctx, tenant, slices.Compact(ids))
+		if err != nil {
+			return err
+		}
+		for _, o := range owners {
+			w.note(w.memory.get(name{tenant, o}), s.from, false, now)
+		}
+	}
+	return nil
+}
+
+// noteOwner notes the request that claims the name of what is held, since what is new under the name tells of it too. Where a
+// request that is not held may claim it, the name goes among those to be asked for.
+func (w *worker) noteOwner(h *held, second int64, now time.Time, unsure map[string][]string) {
+	if o, ok := w.memory.owners[h.name]; ok {
+		w.note(w.memory.get(name{h.tenant, o}), second, false, now)
+	} else if !w.sinceFilter(h) || w.filter.has(ofAnswer, h.name) {
+		unsure[h.tenant] = append(unsure[h.tenant], h.id)
+	}
 }
 
 // arrived adds new records to what is held of a request. Where neither the memory nor the filter knows the id, nothing can

@@ -63,7 +63,7 @@ func TestContradictionSurvivesAKill(t *testing.T) {
 	require.NotEmpty(t, reqs[0].ClockRows())
 	require.Equal(t, []string{"slept-1"}, reqs[0].ClockNeighbours())
 	r.w.clocksOf("default", reqs, nil)
-	require.NoError(t, r.w.flush(t.Context()))
+	require.NoError(t, r.w.flush(t.Context(), r.w.out))
 	require.NoError(t, r.w.saveProgress(t.Context()))
 
 	// The one that takes over.

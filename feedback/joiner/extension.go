@@ -130,7 +130,8 @@ type worker struct {
 
 	memory *memory
 	filter *filter
-	out    output
+	out    output // of the join that runs
+	failed error  // why requests of a tenant could not be joined in this look; nil: all could
 
 	sourceRows, stallRows int // bounds of one answer
 
@@ -170,6 +171,7 @@ const saveEvery = 5 * time.Second
 // look finds what is new and stores what follows from it.
 func (w *worker) look(ctx context.Context) error {
 	start := time.Now()
+	w.failed = nil
 	m, err := w.clock.Now(ctx)
 	if err != nil {
 		return err
@@ -194,6 +196,9 @@ func (w *worker) look(ctx context.Context) error {
 			if len(w.memory.pending) > w.cfg.MaxRequests { // left over, since they could not be written: no more until they are
 				if err := w.joinDue(ctx, m, start); err != nil {
 					return err
+				}
+				if w.failed != nil && len(w.memory.pending) > w.cfg.MaxRequests {
+					return w.failed
 				}
 			}
 			if err := w.take(ctx, s); err != nil {
@@ -223,16 +228,14 @@ func (w *worker) look(ctx context.Context) error {
 		return err
 	}
 	w.tel.looked(time.Since(start))
-	return nil
+	return w.failed
 }
 
 // joinDue joins the requests that are due, tells how far behind the joiner is, and stores its progress now and then. start is
 // when the moment was asked for.
 func (w *worker) joinDue(ctx context.Context, m arrivals.Moment, start time.Time) error {
-	for _, b := range batches(w.due(time.Now()), joinMost) {
-		if err := w.join(ctx, b, m.US); err != nil {
-			return err
-		}
+	if err := w.joinAll(ctx, m.US); err != nil {
+		return err
 	}
 	w.lag = max(time.Duration(m.Due-w.from)*time.Second+time.Since(start), w.overdue(time.Now()))
 	w.tell(w.lag)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/fermata-io/fermata/feedback/joined"
 	"github.com/fermata-io/fermata/internal/wire"
@@ -18,7 +19,33 @@ const addedStep = 8
 // joinMost bounds the requests that are joined and written together: what is read for them is held until then.
 const joinMost = 5000
 
-// join assembles requests of one tenant and stores what follows: what they say of clocks, findings that are new or differ from
+// writeEvery is about how long what was joined waits for what is written together with it.
+const writeEvery = time.Second
+
+// joinAll joins the requests that are due. An insert has those of many tenants. Where one tenant's can't be joined the others'
+// are all the same: that is told at the end of the look, and tried again at the next. now is the database's clock, µs.
+func (w *worker) joinAll(ctx context.Context, now int64) error {
+	var out output
+	began := time.Now()
+	for _, b := range w.due(began, joinMost) {
+		if len(out.joined)+len(b) > joinMost || time.Since(began) > writeEvery {
+			if err := w.flush(ctx, out); err != nil {
+				return err
+			}
+			out, began = output{}, time.Now()
+		}
+		if err := w.join(ctx, b, now); err != nil {
+			if w.failed == nil {
+				w.failed = err
+			}
+			continue
+		}
+		out.add(&w.out)
+	}
+	return w.flush(ctx, out)
+}
+
+// join assembles requests of one tenant and puts out what follows: what they say of clocks, findings that are new or differ from
 // what is stored, and rows. now is the database's clock, µs.
 func (w *worker) join(ctx context.Context, all []*held, now int64) error {
 	w.out = output{joined: all, fresh: map[*held]written{}} // of a try that failed nothing is left
@@ -64,10 +91,7 @@ func (w *worker) join(ctx context.Context, all []*held, now int64) error {
 			delete(knowing, id)
 		}
 	}
-	if err := w.rowsOf(ctx, tenant, states, answers, now); err != nil {
-		return err
-	}
-	return w.flush(ctx)
+	return w.rowsOf(ctx, tenant, states, answers, now)
 }
 
 // isAnswer reports whether an id is another name only, mostly that of its answer, of a request that is held: its records belong
@@ -226,12 +250,12 @@ func (w *worker) write(ctx context.Context, rows []findings.Row) error {
 	b := findings.Table.NewBatch()
 	for i := range rows {
 		b.Append(&rows[i])
+		w.filter.add(ofFinding, name{rows[i].Tenant, rows[i].RequestID}, w.now) // an insert that fails may have worked
 	}
 	if err := w.insert.Insert(ctx, clickhouse.Block{SQL: b.InsertSQL(), Input: b.Input()}); err != nil {
 		return err
 	}
 	for i := range rows {
-		w.filter.add(ofFinding, name{rows[i].Tenant, rows[i].RequestID}, w.now)
 		w.tel.wrote(rows[i].Kind)
 	}
 	return nil

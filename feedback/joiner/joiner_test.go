@@ -235,6 +235,81 @@ func TestJoinsByTheAnswersID(t *testing.T) {
 	require.Equal(t, map[string]int{"B03-r1 buffering": 1}, kinds(r.list(t)))
 }
 
+// What is found late in a stream that was logged under the answer's id reaches the request, also where a joiner that began since
+// holds nothing of either: the page's broken stream is explained by the engine's.
+func TestFindingsUnderTheAnswersID(t *testing.T) {
+	began := time.Now().Add(-10 * time.Minute).UnixMicro()
+	times := func(from int64) (c wire.Chunks) {
+		for i := range int64(50) {
+			c.T, c.Bytes, c.Kind = append(c.T, from+i*20_000), append(c.Bytes, 4), append(c.Kind, wire.KindContent)
+		}
+		return c
+	}
+	engine := wire.Stream{
+		RequestID: "chatcmpl-9", Tenant: "default", Tier: wire.TierServer, Attempt: 1, Emitter: "vllm", StartedAt: began, Final: true, Chunks: times(100_000),
+	}
+	page := wire.Client{
+		RequestID: "r-page", ResponseID: "chatcmpl-9", Tenant: "default", SessionID: "s", TimeOrigin: began, Submit: wire.Some[int64](0), RequestSent: wire.Some[int64](0),
+		Recv: times(110_000), ErrorType: "network_error", Closed: wire.Some[int64](110_000 + 50*20_000), Final: true, ReceivedAt: began + 5_000_000,
+	}
+	dead := wire.Finding{
+		ID: "dead", Kind: wire.FindingDeadStream, Tenant: "default", RequestID: "chatcmpl-9", Tier: wire.TierServer, Attempt: 1, Emitter: "vllm", StartedAt: began,
+		StartUS: 1_080_000, Evidence: json.RawMessage(`{}`), Revision: 1024,
+	}
+	for _, restarts := range []bool{false, true} {
+		r := newRig(t)
+		r.store(t, corpus.Records{Streams: []wire.Stream{engine}, Clients: []wire.Client{page}})
+		r.look(t)
+		require.Equal(t, map[string]int{"r-page dead_stream": 1}, kinds(r.list(t)))
+		if restarts {
+			require.NoError(t, r.w.saveProgress(t.Context()))
+			r.restart(t)
+		}
+		b := findings.Table.NewBatch()
+		row := findings.FromWire(&dead, findings.OriginStream)
+		b.Append(&row)
+		require.NoError(t, r.ins.Insert(t.Context(), clickhouse.Block{SQL: b.InsertSQL(), Input: b.Input()}))
+		r.look(t)
+		require.Equal(t, map[string]int{"chatcmpl-9 dead_stream": 1}, kinds(r.list(t)))
+	}
+}
+
+// An insert of findings whose answer was lost may have worked: the next try reads what is stored, also of a new request.
+func TestInsertWhoseAnswerWasLost(t *testing.T) {
+	all := play(t, "A01")
+	page := all.Clients[0]
+	r := newRig(t)
+	r.store(t, all)
+	r.look(t)
+	told, err := r.w.found.Rows(t.Context(), "default", []string{"A01-r1"})
+	require.NoError(t, err)
+	told = slices.DeleteFunc(told, func(row findings.Row) bool { return row.Origin != findings.OriginJoin })
+	require.Len(t, told, 1)
+
+	r = newRig(t)
+	r.look(t)
+	r.look(t)
+	page.Seq, page.Recv, page.Aborted, page.Done = 1, wire.Chunks{}, wire.Opt[int64]{}, wire.Some(page.Aborted.V-1000)
+	all.Clients = append(all.Clients, page)
+	r.store(t, all)
+	m, err := r.w.clock.Settled(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, r.w.take(t.Context(), span{from: r.w.from, until: m.Safe, shards: 1}))
+	// A try before the page's last record came: it failed as far as the joiner knows.
+	works := r.w.insert
+	r.w.insert, err = clickhouse.OpenInserter(r.cfg.ClickHouse)
+	require.NoError(t, err)
+	require.NoError(t, r.w.insert.Close())
+	require.Error(t, r.w.write(t.Context(), told))
+	r.w.insert = works
+	b := findings.Table.NewBatch()
+	b.Append(&told[0])
+	require.NoError(t, r.ins.Insert(t.Context(), clickhouse.Block{SQL: b.InsertSQL(), Input: b.Input()}))
+	require.NotEmpty(t, r.list(t))
+	require.NoError(t, r.w.joinDue(t.Context(), m, time.Now()))
+	require.Empty(t, r.list(t))
+}
+
 // Streams of one emitter that were silent together are one event, told in the evidence of each.
 func TestSilenceOfSeveralStreams(t *testing.T) {
 	r := newRig(t)
@@ -360,6 +435,67 @@ func TestTextureOfVersions(t *testing.T) {
 	r.w.textureDue, r.w.textureFrom = time.Time{}, 0
 	r.look(t)
 	require.Equal(t, stored, r.rows(t), "nothing new, nothing stored")
+}
+
+// What came first is joined first, whatever its tenant is called, and the inserts of a round are not one for each tenant.
+func TestOldestFirst(t *testing.T) {
+	w := &worker{cfg: NewDefaultConfig(), memory: newMemory(1 << 20), now: 1000}
+	for tenant, seconds := range map[string][]int64{"a": {900, 905, 905, 910, 911}, "b": {899}, "z": {903, 908}} {
+		for i, s := range seconds {
+			w.note(w.memory.get(name{tenant, fmt.Sprint(9 - i)}), s, false, time.Now())
+		}
+	}
+	var got []string
+	for _, batch := range w.due(time.Now(), 2) {
+		text := batch[0].tenant
+		for _, h := range batch {
+			require.Equal(t, batch[0].tenant, h.tenant)
+			text += fmt.Sprint(" ", h.since)
+		}
+		got = append(got, text)
+	}
+	require.Equal(t, []string{"b 899", "a 900 905", "z 903 908", "a 905 910", "a 911"}, got)
+}
+
+// The requests of many tenants are written together, and those that can't be joined hold up nobody else's: they are tried again.
+func TestTenantThatCantBeJoined(t *testing.T) {
+	r := newRig(t)
+	r.look(t)
+	r.look(t)
+	const tenants = 40
+	var all corpus.Records
+	for i := range tenants {
+		all.Streams = append(all.Streams, wire.Stream{
+			RequestID: "r", Tenant: fmt.Sprintf("t-%02d", i), Tier: wire.TierServer, Attempt: 1, Emitter: "vllm", StartedAt: time.Now().UnixMicro(), Final: true,
+			Chunks: wire.Chunks{T: []int64{100_000, 200_000}, Bytes: []uint32{3, 3}}, EndUS: wire.Some(int64(300_000)),
+		})
+	}
+	bad := name{"t-00", "r"}
+	rows := func() (n uint64) {
+		require.NoError(t, r.conn.QueryRow(t.Context(), "SELECT uniqExact(tenant) FROM requests").Scan(&n))
+		return n
+	}
+	r.store(t, all)
+	m, err := r.w.clock.Settled(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, r.w.take(t.Context(), span{from: r.w.from, until: m.Safe, shards: 1}))
+	r.w.from = m.Safe
+	// Its records have to be read, and may not be.
+	r.w.memory.forget(r.w.memory.all[bad])
+	require.NoError(t, r.conn.Exec(t.Context(), "RENAME TABLE gateways TO gone"))
+	require.NoError(t, r.w.joinDue(t.Context(), m, time.Now()))
+	require.Error(t, r.w.failed)
+	require.EqualValues(t, tenants-1, rows())
+	require.Len(t, r.w.memory.pending, 1)
+	require.Less(t, r.w.handled(), m.Safe)
+	var inserts uint64
+	require.NoError(t, r.conn.QueryRow(t.Context(), "SELECT uniqExact(_part) FROM requests").Scan(&inserts))
+	require.EqualValues(t, 1, inserts)
+
+	require.NoError(t, r.conn.Exec(t.Context(), "RENAME TABLE gone TO gateways"))
+	r.look(t)
+	require.EqualValues(t, tenants, rows())
+	require.Empty(t, r.w.memory.pending)
 }
 
 func TestLifecycle(t *testing.T) {

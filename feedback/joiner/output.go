@@ -2,6 +2,7 @@ package joiner
 
 import (
 	"context"
+	"maps"
 
 	db "github.com/fermata-io/fermata/storage/clickhouse"
 	"github.com/fermata-io/fermata/storage/clocks"
@@ -9,8 +10,8 @@ import (
 	"github.com/fermata-io/fermata/storage/requests"
 )
 
-// output is what a join has to be stored, all of it in one insert for each table: an insert costs the database about the same
-// whether it has ten rows or a thousand, and so do the merges that follow.
+// output is what joins have to be stored, all of it in one insert for each table: an insert costs the database about the same
+// whether it has ten rows or a thousand, and so do the merges that follow. No tenant has more than one join in it.
 type output struct {
 	joined   []*held
 	clocks   clockRows
@@ -32,10 +33,21 @@ type neighbour struct {
 	since int64
 }
 
+// add takes over what a join of another tenant put out.
+func (o *output) add(p *output) {
+	o.joined = append(o.joined, p.joined...)
+	o.clocks.rows = append(o.clocks.rows, p.clocks.rows...)
+	o.clocks.neighbours = append(o.clocks.neighbours, p.clocks.neighbours...)
+	o.findings = append(o.findings, p.findings...)
+	o.rows = append(o.rows, p.rows...)
+	if o.fresh == nil {
+		o.fresh = map[*held]written{}
+	}
+	maps.Copy(o.fresh, p.fresh)
+}
+
 // flush stores what was put out. Only then are the requests joined; after an error all of them are joined again.
-func (w *worker) flush(ctx context.Context) (err error) {
-	o := w.out
-	w.out = output{}
+func (w *worker) flush(ctx context.Context, o output) (err error) {
 	defer func() {
 		if err != nil {
 			for h := range o.fresh {

@@ -39,16 +39,25 @@ func (w *worker) note(h *held, second int64, running bool, now time.Time) {
 // again has a request joined anew, of which something else than its records has changed: what arrived in second since.
 func (w *worker) again(n name, since int64) { w.note(w.memory.get(n), since, false, time.Now()) }
 
-// due lists the requests to join now, by tenant and id; all of them when there are more than should be held.
-func (w *worker) due(now time.Time) []*held {
+// due lists the requests to join now, all of them when there are more than should be held: lists of one tenant each, of at most so
+// many, in the order in which the first of each arrived. None waits for what came later, whatever its tenant is called.
+func (w *worker) due(now time.Time, most int) [][]*held {
 	everything := len(w.memory.pending) > w.cfg.MaxRequests
-	var out []*held
+	tenants := map[string][]*held{}
 	for _, h := range w.memory.pending {
 		if everything || !h.due.After(now) {
-			out = append(out, h)
+			tenants[h.tenant] = append(tenants[h.tenant], h)
 		}
 	}
-	slices.SortFunc(out, func(a, b *held) int { return cmp.Or(cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.id, b.id)) })
+	older := func(a, b *held) int {
+		return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.id, b.id))
+	}
+	var out [][]*held
+	for _, all := range tenants {
+		slices.SortFunc(all, older)
+		out = slices.AppendSeq(out, slices.Chunk(all, most))
+	}
+	slices.SortFunc(out, func(a, b []*held) int { return older(a[0], b[0]) })
 	return out
 }
 
@@ -61,18 +70,4 @@ func (w *worker) overdue(now time.Time) time.Duration {
 		}
 	}
 	return late
-}
-
-// batches cuts requests, ordered by tenant, into lists of one tenant each.
-func batches(all []*held, most int) [][]*held {
-	var out [][]*held
-	for len(all) > 0 {
-		n := 1
-		for n < len(all) && n < most && all[n].tenant == all[0].tenant {
-			n++
-		}
-		out = append(out, all[:n])
-		all = all[n:]
-	}
-	return out
 }

@@ -20,11 +20,16 @@ func UserAbort(class string) bool { return slices.Contains(userAborts, strings.T
 // UserAborts lists, in lower case, what UserAbort knows, for queries.
 func UserAborts() []string { return slices.Clone(userAborts) }
 
-// plain is a finish reason in lower case, without what SDKs put in front of their enumerations' names.
+// prefixes are what SDKs put in front of their enumerations' names, in lower case.
+var prefixes = []string{"finish_reason_", "finishreason."}
+
+// plain is a finish reason in lower case, without a prefix.
 func plain(reason string) string {
 	reason = strings.ToLower(reason)
-	for _, p := range []string{"finish_reason_", "finishreason."} {
-		reason = strings.TrimPrefix(reason, p)
+	for _, p := range prefixes {
+		if s, ok := strings.CutPrefix(reason, p); ok {
+			return s
+		}
 	}
 	return reason
 }
@@ -40,11 +45,19 @@ func AtLimit(reason string) bool {
 	return false
 }
 
-// FailedReason reports whether a finish reason says that the stream broke, which is no end of an answer.
-func FailedReason(reason string) bool {
-	switch plain(reason) {
-	case "error", "failed", "failure", "timeout", "connection_error", "connection_reset", "server_error", "internal_error":
-		return true
+// failedReasons are the finish reasons, in lower case and without a prefix, that say that the stream broke.
+var failedReasons = []string{"error", "failed", "failure", "timeout", "connection_error", "connection_reset", "server_error", "internal_error"}
+
+// FailedReason reports whether a finish reason says that the stream broke, which is no end of an answer; its case doesn't matter.
+func FailedReason(reason string) bool { return slices.Contains(failedReasons, plain(reason)) }
+
+// FailedReasons lists, in lower case and with every prefix, what FailedReason knows, for queries.
+func FailedReasons() []string {
+	out := slices.Clone(failedReasons)
+	for _, p := range prefixes {
+		for _, r := range failedReasons {
+			out = append(out, p+r)
+		}
 	}
-	return false
+	return out
 }

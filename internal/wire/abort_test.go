@@ -18,3 +18,12 @@ func TestUserAbort(t *testing.T) {
 	wire.UserAborts()[0] = "stop"
 	require.False(t, wire.UserAbort("stop"), "the list is a copy")
 }
+
+func TestFailedReason(t *testing.T) {
+	for _, reason := range append(wire.FailedReasons(), "FAILED", "FINISH_REASON_ERROR", "FinishReason.Timeout") {
+		require.True(t, wire.FailedReason(reason), reason)
+	}
+	for _, reason := range []string{"", "stop", "abort", "length", "FinishReason.", "errors"} {
+		require.False(t, wire.FailedReason(reason), reason)
+	}
+}

@@ -69,11 +69,11 @@ func (r *Reader) OfRequest(ctx context.Context, tenant string, ids []string) ([]
 	return Shown(rows), nil
 }
 
-// MaxOfRequest is how many findings of one request are read: the latest.
+// MaxOfRequest is how many findings of one request and origin are read: the latest; and how many of those that were withdrawn.
 const MaxOfRequest = 1000
 
-// Rows returns the last state of every finding of requests, also of those withdrawn, in the order in which they began; at most
-// MaxOfRequest of each.
+// Rows returns the last state of every finding of requests, also of those withdrawn, in the order in which they began, as
+// far as MaxOfRequest allows.
 func (r *Reader) Rows(ctx context.Context, tenant string, ids []string) ([]Row, error) {
 	return r.rows(settings(ctx, "of_request"), ofRequestSQL, clickhouse.Named("tenant", tenant), clickhouse.Named("ids", ids), clickhouse.Named("most", uint32(MaxOfRequest)))
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -191,8 +192,23 @@ func TestManyFindingsOfOneRequest(t *testing.T) {
 	}
 	all = append(all, stall("one", findings.MaxOfRequest+1000))
 	insert(t, db, all...)
+	// Neither those that were withdrawn nor those of a join take their places, or lose theirs.
+	b := findings.Table.NewBatch()
+	for i := range int64(findings.MaxOfRequest) {
+		f := stall("many", findings.MaxOfRequest+10+i)
+		f.Withdrawn = true
+		row := findings.FromWire(&f, findings.OriginStream)
+		b.Append(&row)
+	}
+	waste := stall("many", -5)
+	waste.Kind, waste.ID = wire.FindingCancelWaste, "waste"
+	row := findings.FromWire(&waste, findings.OriginJoin)
+	b.Append(&row)
+	db.Insert(t, b)
 	rows, err := r.Rows(t.Context(), wire.DefaultTenant, []string{"many", "one"})
 	require.NoError(t, err)
+	require.Equal(t, "waste", rows[0].ID)
+	rows = slices.DeleteFunc(rows[1:], func(row findings.Row) bool { return row.Withdrawn })
 	require.Len(t, rows, findings.MaxOfRequest+1)
 	require.Equal(t, "one", rows[findings.MaxOfRequest].RequestID)
 	require.EqualValues(t, began+10*1_000_000+250_000, rows[0].At)

@@ -27,7 +27,7 @@ func told(t *rapid.T, id string) []wire.Stream {
 		s := wire.Stream{
 			RequestID: id, Tenant: "default", Tier: wire.TierServer, Attempt: 1, Emitter: emitter, Final: true,
 			StartedAt: noon + rapid.Int64Range(0, 2).Draw(t, "start")*1000, Target: wire.Target{Model: id},
-			FinishReason: rapid.SampledFrom([]string{"stop", "", "client_disconnect", "client_abort", "AbortError", "error"}).Draw(t, "reason"),
+			FinishReason: rapid.SampledFrom([]string{"stop", "", "client_disconnect", "client_abort", "AbortError", "error", "timeout", "FAILED", "FinishReason.ERROR"}).Draw(t, "reason"),
 			ErrorType:    rapid.SampledFrom([]string{"", "", "", "", "timeout", "canceled"}).Draw(t, "error"),
 			Status:       rapid.SampledFrom([]int32{0, 200, 200, 499, 503}).Draw(t, "status"),
 			StartUnknown: rapid.IntRange(0, 5).Draw(t, "start unknown") == 0,

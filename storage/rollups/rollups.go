@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -123,7 +124,8 @@ func (s *Store) compute(ctx context.Context, ms []minute, generation time.Time, 
 	}
 	err := s.conn.Exec(limited(ctx, "rollup_icl", 0), iclRefreshSQL,
 		clickhouse.Named("first", ms[0].at.Format(microForm)), clickhouse.Named("last", ms[len(ms)-1].at.Format(microForm)),
-		clickhouse.Named("tenants", tenants), clickhouse.Named("minutes", minutes), clickhouse.Named("aborts", wire.UserAborts()),
+		clickhouse.Named("tenants", tenants), clickhouse.Named("minutes", minutes),
+		clickhouse.Named("broken", slices.Concat(wire.UserAborts(), wire.FailedReasons())), // reasons of streams that are not complete
 		clickhouse.Named("lost", uint32(wire.SeqLost)), clickhouse.Named("read_before", readBefore),
 		clickhouse.Named("generation", generation.UTC().Format(microForm)))
 	if err != nil {

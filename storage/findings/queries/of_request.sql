@@ -1,5 +1,5 @@
--- The last state of every finding of some requests, in the order in which they began; of each request the latest so many. The
--- bloom filter on request_id leaves a granule or two.
+-- The last state of every finding of some requests, in the order in which they began; of each request the latest so many
+-- of each origin, and as many that were withdrawn. The bloom filter on request_id leaves a granule or two.
 SELECT /*columns*/
 FROM
 (
@@ -13,6 +13,6 @@ FROM
         LIMIT 1 BY tenant, request_id, id
     )
     ORDER BY at DESC, id DESC
-    LIMIT {most:UInt32} BY request_id
+    LIMIT {most:UInt32} BY request_id, origin, withdrawn
 )
 ORDER BY at, id

@@ -66,7 +66,7 @@ WITH
             tenant, request_id, attempt, emitter, started_at, unknown, n_content,
             isNotNull(observed) AND isNull(end) AND reason = '' AND error = '' AND status < 400 AND NOT done AS silent,
             (buried AND (goes_on OR silent) AND greatest(ifNull(observed, 0), last) <= ifNull(buried_us, 0))
-                OR (goes_on AND isNull(end)) OR silent OR error != '' OR status >= 400 OR reason = 'error' OR lower(reason) IN {aborts:Array(String)}
+                OR (goes_on AND isNull(end)) OR silent OR error != '' OR status >= 400 OR lower(reason) IN {broken:Array(String)}
                 OR (reason = '' AND n_content > 0 AND NOT done AND tells_kinds) AS incomplete,
             arrayLast(x -> x != '', segs.16) AS p, arrayLast(x -> x != '', segs.17) AS d,
             arrayLast(x -> x != '', segs.18) AS m, arrayLast(x -> x != '', segs.19) AS v,
