@@ -1,4 +1,3 @@
-import type { Client } from './core/client';
 import { Stream } from './core/stream';
 import type { StreamOptions } from './core/types';
 import type { Page } from './instrument/page';
@@ -12,24 +11,19 @@ export interface AnswerOptions extends StreamOptions, ObserveOptions {
 }
 
 /**
- * One answer, from the user's question to the last paint. Everything it wraps passes through unchanged: same
- * objects, same bytes, same order. For an `EventSource`, a `WebSocket` or an async iterable pass it to
+ * One answer, begun by {@link Fermata.submit}, from the user's question to the last paint. Everything it wraps passes
+ * through unchanged: same objects, same bytes, same order. For an `EventSource`, a `WebSocket` or an async iterable pass it to
  * `watchEventSource`, `watchWebSocket` or `watchIterable`.
  */
 export class Answer extends Stream {
   private _observation: Observation | undefined;
-
-  /** Use {@link Fermata.submit}. */
-  constructor(client: Client, options: AnswerOptions = {}) {
-    super(client, options);
-  }
 
   /** `fetch` for this answer. A second call is a new try of the same question. */
   readonly fetch: typeof globalThis.fetch = (input, init) => fetchFor(this, globalThis.fetch, input, init);
 
   /** Watches a response that was fetched elsewhere. */
   response(response: Response): Response {
-    this.client._safe(() => this.active && watchResponse(this, response));
+    this.client._safe(() => watchResponse(this, response));
     return response;
   }
 

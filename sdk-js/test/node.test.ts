@@ -148,6 +148,38 @@ describe('server', () => {
     ]);
   });
 
+  test('what the calls know by the end of the request is in its record', async () => {
+    const { env, server, gateway } = rig();
+    const respond = (status: number, ...chunks: string[]) =>
+      new Response(new ReadableStream({ pull: (c) => (chunks[0] ? c.enqueue(new TextEncoder().encode(chunks.shift())) : undefined) }), {
+        status,
+        headers: { 'content-type': 'text/event-stream' },
+      });
+    const req = server.request();
+    const refused = req.attempt();
+    refused.sent(true);
+    env.t += 30;
+    // Waits for another try of its own when the request ends.
+    refused.response(respond(503));
+    const broken = req.attempt();
+    broken.sent(true);
+    const body = broken.response(respond(200, 'data: {"text":"Hel"}\n\n', 'data: {"error":{"message":"x"}}\n\n')).body as ReadableStream;
+    const reader = body.getReader();
+    await reader.read();
+    await reader.read();
+    env.t += 100;
+    req.end(502);
+    await server.shutdown();
+    expect(gateway()).toMatchObject([
+      {
+        attempts: [
+          { attempt: 1, start: epoch(env, 1000), end: epoch(env, 1030), error: 'http_503', served: false },
+          { attempt: 2, start: epoch(env, 1030), error: 'stream_error', served: false },
+        ],
+      },
+    ]);
+  });
+
   test('an ingest that is down costs nothing but memory within bounds', async () => {
     const { env, server, chunks, fail } = rig();
     fail(503);

@@ -3,7 +3,8 @@
 //   blind=1      the SDK sees no paint entries, as in browsers that have none
 //   probes=0     no probes on the page, whose paint entries the SDK sees too; each update leaves a mark in the trace instead
 //   via          fetch | eventsource | websocket | global | text
-//   render       text | nodes | html (all of it anew each time, from Markdown) | heavy (the same, slowly) | raf | retract
+//   render       text | nodes | html (all of it anew each time, from Markdown) | heavy (the same, slowly) | raf | retract |
+//                replaced (as text, but the element makes way for another one now and then, and is then written anew)
 //   echo, spinner, cursor=1   what stands on the page before and beside the answer
 //   collector    address of the collector; key, sample, consent
 //   and everything the server's streams understand (n, gap, first, stallAt, stall, markdown, fail, hang)
@@ -101,7 +102,15 @@ function renderer(el) {
   const paint = (text) => {
     const delta = text.slice(shown.length);
     shown = text;
-    if (render === 'text' || render === 'raf' || render === 'retract') {
+    if (render === 'replaced' && updates) {
+      if (updates % 12 === 11) el.textContent = text;
+      else el.firstChild.appendData(delta);
+      if (updates % 12 === 8) {
+        const next = el.cloneNode(true);
+        el.replaceWith(next);
+        el = next;
+      }
+    } else if (render === 'text' || render === 'replaced' || render === 'raf' || render === 'retract') {
       if (cursor) el.textContent = text + cursor;
       else if (updates && el.firstChild) el.firstChild.appendData(delta);
       else el.replaceChildren(document.createTextNode(text));

@@ -79,6 +79,7 @@ const variants: Variant[] = [
   ['echo and spinner, slowed 6×', 'echo=1&spinner=1&first=400', 6],
   ['cursor', 'cursor=1&render=html&markdown=1', 1],
   ['found by selector', 'target=selector', 1],
+  ['element replaced', 'render=replaced&target=selector', 1],
   ['stall', 'stallAt=8&stall=1500', 1],
   ['very fast', 'gap=1&n=150', 1],
 ];

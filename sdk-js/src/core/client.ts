@@ -54,10 +54,9 @@ export class Client {
       this._wake();
     } else {
       for (const s of this._streams) {
-        for (const f of s._cleanup.splice(0)) this._safe(f);
-        s._final = true;
+        s._stop();
+        this._streams.delete(s);
       }
-      this._streams.clear();
       this._queue._clear();
     }
   }

@@ -101,12 +101,14 @@ export class Queue {
     const c = this._client;
     const out: WireStream[] = [];
     const take = (s: Stream) => {
-      s._catchUp();
       s._settle?.(force);
       if (!c._consented || !s._wanted() || !(force || s._known())) return;
       for (let seg = s._take(); seg; seg = s._dirty ? s._take() : undefined) out.push(seg);
     };
-    for (const s of c._streams) if (s._stale()) s._finish();
+    for (const s of c._streams) {
+      s._catchUp();
+      if (s._stale()) s._finish();
+    }
     for (const s of c._consented ? this._ended_.splice(0) : []) c._safe(() => take(s));
     for (const s of c._streams) c._safe(() => take(s));
     const max = Math.min(c.options.maxBeaconBytes ?? maxBeacon, maxBeacon);

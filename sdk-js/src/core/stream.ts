@@ -112,6 +112,7 @@ export class Stream {
    * @returns ids for `X-Request-Id` and `traceparent`
    */
   sent(send: boolean): { requestId: string; traceparent: string } | undefined {
+    this._catchUp();
     if (!this.active) return undefined;
     const f = this._fields;
     if (this._sentAt >= 0) {
@@ -288,10 +289,17 @@ export class Stream {
   _finish(): void {
     this._catchUp();
     if (this._final) return;
-    this._final = this._dirty = true;
+    this._dirty = true;
+    this._stop();
+    this.client._over(this);
+  }
+
+  /** Measures no more, without a last word; what was put off is forgotten. @internal */
+  _stop(): void {
+    this._final = true;
+    this._later = [];
     this.client.env.clearTimeout(this._timer);
     for (const f of this._cleanup.splice(0)) this.client._safe(f);
-    this.client._over(this);
   }
 
   /** It failed before its first text, so that a further request may be for the same question. @internal */

@@ -12,6 +12,7 @@ export interface EventOptions {
 
 /** Watches an `EventSource`. The object, its listeners and its events stay as they are. */
 export function watchEventSource<E extends EventSource>(stream: Stream, source: E, options: EventOptions = {}): E {
+  if (!stream.active) return source;
   const { client } = stream;
   const safe = (f: () => void) => client._safe(f);
   safe(() => {
@@ -20,7 +21,8 @@ export function watchEventSource<E extends EventSource>(stream: Stream, source: 
     let opened = 0;
     const known = new Map<string, (e: Event) => void>();
     const listen = (type: string, f: (e: Event) => void) => {
-      const handler = (e: Event) => safe(() => f(e));
+      // Once the answer is over its last paint may still be waited for: what comes now is not its own.
+      const handler = (e: Event) => safe(() => stream._endedAt < 0 && f(e));
       known.set(type, handler);
       add(type, handler);
     };

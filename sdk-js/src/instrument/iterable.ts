@@ -7,10 +7,11 @@ import { define, passage, type Tap, tapIterator, tapReadable } from './readable'
  * of the Vercel AI SDK, a generator of the app's own. The same object comes back.
  */
 export function watchIterable<T extends AsyncIterable<unknown> | ReadableStream<unknown>>(stream: Stream, source: T): T {
+  if (!stream.active) return source;
   const safe = (f: () => void) => stream.client._safe(f);
   const failed = (e: unknown) => ((e as { name?: unknown } | null)?.name === 'AbortError' ? stream.abort() : stream.fail('stream_error'));
   const tap: Tap = {
-    chunk: (v) => safe(() => stream.pieces(piecesOf(v, stream.extract))),
+    chunk: (v) => safe(() => stream.active && stream.pieces(piecesOf(v, stream.extract))),
     end: () => safe(() => stream.done()),
     fail: (e) => safe(() => failed(e)),
     cancel: () => safe(() => stream.abort()),
@@ -18,7 +19,7 @@ export function watchIterable<T extends AsyncIterable<unknown> | ReadableStream<
   return (
     stream.client._safe(() => {
       stream.protocol ??= 'fetch';
-      if (stream.active) stream._sentEarlier(stream.submitAt);
+      stream._sentEarlier(stream.submitAt);
       if (typeof (source as ReadableStream).getReader === 'function') return tapReadable(source as ReadableStream<unknown>, tap) as T;
       const s = source as AsyncIterable<unknown>;
       const make = s[Symbol.asyncIterator].bind(s);

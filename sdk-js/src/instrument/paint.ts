@@ -49,7 +49,7 @@ export function observeElement(stream: Stream, page: Page, begunWith?: Target, o
   /** What stood in the element when the answer began. */
   let placeholder = '';
   let began = false;
-  const ruler = new Ruler();
+  let ruler = new Ruler();
   let inDom = 0;
   let painted = 0;
   /** How much of the text was there in the last frame; the text itself from the moment it changes other than by growing. */
@@ -105,7 +105,9 @@ export function observeElement(stream: Stream, page: Page, begunWith?: Target, o
     untime();
     stream._onText = stream._settle = undefined;
     text = new Rope();
+    ruler = new Ruler();
     paintedText = placeholder = '';
+    el = tail = target = undefined;
     stream._release();
   }
 
@@ -126,6 +128,8 @@ export function observeElement(stream: Stream, page: Page, begunWith?: Target, o
   }
 
   function setElement(to: Element): void {
+    // What was put off is about the element so far.
+    stream._catchUp();
     if (stream._contentAt >= 0) begin();
     el = to;
     tail = undefined;
@@ -135,7 +139,6 @@ export function observeElement(stream: Stream, page: Page, begunWith?: Target, o
   }
 
   function onChange(records: MutationRecord[]): void {
-    if (stopped) return;
     const more = added(records);
     if (sure && more !== undefined) {
       // The rest can wait.
@@ -145,9 +148,10 @@ export function observeElement(stream: Stream, page: Page, begunWith?: Target, o
     }
     stream._catchUp();
     if (stream._contentAt >= 0) begin();
-    const before = text._length;
-    if (more !== undefined) text._add(more);
-    update(more !== undefined ? before : read());
+    let same = text._length;
+    if (more === undefined) same = read();
+    else text._add(more);
+    update(same);
   }
 
   /** Text that was only added at the end, found without reading the rest; undefined: something else has changed. */
@@ -175,8 +179,7 @@ export function observeElement(stream: Stream, page: Page, begunWith?: Target, o
   function grow(added: string): void {
     const before = text._length;
     text._add(added);
-    ruler._show(text, before);
-    countDom();
+    show(before);
   }
 
   /** Reads the whole text; returns how much of its beginning stayed. */
@@ -203,12 +206,13 @@ export function observeElement(stream: Stream, page: Page, begunWith?: Target, o
   function update(same: number): void {
     touched();
     if (!began) return;
-    ruler._show(text, same);
-    countDom();
+    show(same);
     if (!first && options.elementTiming !== false) time();
   }
 
-  function countDom(): void {
+  /** Measures the text behind the first `same` characters; what is new of the answer is in the DOM now. */
+  function show(same: number): void {
+    ruler._show(text, same);
     const n = ruler._shown - inDom;
     if (n > 0) {
       inDom += n;
@@ -233,8 +237,7 @@ export function observeElement(stream: Stream, page: Page, begunWith?: Target, o
         // A new text has begun, rather than a piece been cut out of the old one.
         if (gone * 4 > paintedText.length) {
           ruler._restart(0);
-          ruler._show(text, 0);
-          countDom();
+          show(0);
         }
       }
     }
@@ -298,6 +301,8 @@ export function observeElement(stream: Stream, page: Page, begunWith?: Target, o
 
   /** Asks the browser to time the first text in the element. */
   function time(): void {
+    // What was rendered anew, unseen, need not be timed any more.
+    if (timed[8]) untime();
     let n: Node | null = el as Node;
     while (n.lastChild) n = n.lastChild;
     for (; n; n = n === el ? null : n.parentNode) {

@@ -41,8 +41,12 @@ function prepare(stream: Stream, input: RequestInfo | URL, init: RequestInit | u
   const trace = traced(stream, headers.get('traceparent'));
   const ids = stream.sent(mayPropagate(stream.client, urlOf(input)));
   const signal = init?.signal ?? request.signal;
-  // Once the stream is over this does nothing.
-  signal?.addEventListener('abort', () => stream.client._safe(() => stream.abort()), { once: true });
+  if (signal) {
+    const stop = () => stream.abort();
+    signal.addEventListener('abort', stop);
+    // Pages share one signal between many requests.
+    stream._cleanup.push(() => signal.removeEventListener('abort', stop));
+  }
   if (!ids) return;
   if (!given) headers.set('x-request-id', ids.requestId);
   if (!trace) headers.set('traceparent', ids.traceparent);
@@ -82,6 +86,7 @@ function broke(stream: Stream, error: unknown): void {
  * stays the same object.
  */
 export function watchResponse(stream: Stream, response: Response): Response {
+  if (!stream.active) return response;
   const get = (name: string) => response.headers.get(name);
   stream.headers(response.status);
   const timing = get('server-timing') ?? '';
@@ -139,8 +144,9 @@ export function bodyTap(stream: Stream, reader: BodyReader): Tap {
   return {
     chunk: (v) =>
       safe(() => {
-        // The page may write over its bytes.
-        stream._defer(push, v instanceof Uint8Array ? v.slice() : v);
+        if (!stream.active) return;
+        // The page may write over its bytes. A Buffer's own slice would share them.
+        stream._defer(push, v instanceof Uint8Array ? new Uint8Array(v) : v);
         // What stood on the page before the answer is read before its first text gets there.
         if (stream._contentAt < 0) stream._catchUp();
         client._page?._arrived();

@@ -8,6 +8,7 @@ import { define } from './readable';
  * gets one stream for each, one after the other.
  */
 export function watchWebSocket<W extends WebSocket>(stream: Stream, socket: W, options: EventOptions = {}): W {
+  if (!stream.active) return socket;
   const { client } = stream;
   const safe = (f: () => void) => client._safe(f);
   safe(() => {
@@ -21,6 +22,8 @@ export function watchWebSocket<W extends WebSocket>(stream: Stream, socket: W, o
           stream.sent(false);
           sent = true;
         }
+        // Over, though its last paint may be waited for: what comes now is the next answer's.
+        if (stream._endedAt >= 0) return;
         if (typeof e.data === 'string') {
           stream.pieces(piecesOf(e.data, stream.extract));
         } else {

@@ -116,7 +116,7 @@ export class ServerStream extends Stream {
 
   /** Watches a response that was fetched elsewhere. */
   response(response: Response): Response {
-    this._server._safe(() => this.active && watchResponse(this, response));
+    this._server._safe(() => watchResponse(this, response));
     return response;
   }
 
@@ -170,12 +170,18 @@ export interface GatewayRequestOptions {
   priority?: number;
 }
 
+/** An upstream call and what the gateway's record says of it. */
+interface Call {
+  _stream: ServerStream;
+  _wire: WireAttempt;
+}
+
 /** One request through a gateway, with its upstream calls. Sent when it ends. */
 export class GatewayRequest {
   /** Send it upstream and back to the client as `X-Request-Id`. */
   readonly requestId: string;
   private readonly _record: WireGateway;
-  private readonly _calls: { _stream: ServerStream; _wire: WireAttempt }[] = [];
+  private readonly _calls: Call[] = [];
   private _over = false;
 
   /** Use {@link Server.request}. */
@@ -206,12 +212,9 @@ export class GatewayRequest {
     const wire: WireAttempt = { attempt: n, start: this._now(), served: false };
     for (const k of ['provider', 'deployment', 'model'] as const) if (options[k]) wire[k] = options[k];
     this._record.upstream_sent_at ??= wire.start;
-    this._calls.push({ _stream: stream, _wire: wire });
-    stream._cleanup.push(() => {
-      wire.end = this._now();
-      this._record.upstream_closed_at = wire.end;
-      if (stream._fields.error) wire.error = stream._fields.error;
-    });
+    const call = { _stream: stream, _wire: wire };
+    this._calls.push(call);
+    stream._cleanup.push(() => this._look(call, true));
     return stream;
   }
 
@@ -231,6 +234,10 @@ export class GatewayRequest {
     this._over = true;
     const r = this._record;
     r.last_byte_at = this._now();
+    for (const c of this._calls) {
+      c._stream._catchUp();
+      this._look(c);
+    }
     if (status !== undefined) r.status = status;
     const ok = served ?? this._calls.findLast((c) => !c._stream._fields.error)?._stream;
     for (const c of this._calls) c._wire.served = c._stream === ok;
@@ -239,9 +246,17 @@ export class GatewayRequest {
     this._server._put(r);
   }
 
-  private _now(): number {
-    const { env } = this._server;
-    return us(env.origin) + us(env.now());
+  /** Takes over how a call ended, if it has: one that failed before its first text still waits for another try. */
+  private _look({ _stream, _wire }: Call, over = _stream._endedAt >= 0): void {
+    const { _endedAt, _fields } = _stream;
+    if (_fields.error) _wire.error = _fields.error;
+    if (!over) return;
+    _wire.end = this._now(_endedAt < 0 ? undefined : _endedAt);
+    this._record.upstream_closed_at = Math.max(this._record.upstream_closed_at ?? 0, _wire.end);
+  }
+
+  private _now(t = this._server.env.now()): number {
+    return us(this._server.env.origin) + us(t);
   }
 }
 
