@@ -35,32 +35,43 @@ const maxNamed = 32
 // around is how far from a new stall others of its event may have begun, µs.
 const around = 60 * 1_000_000
 
-// Rows of one answer: sources with new stalls, stalls of a source. Where there are more, the next are asked for.
+// alike bounds the time, µs, between the silences of sources whose stalls are asked for together.
+const alike = 5 * around
+
+// Rows of one answer: sources with new stalls, stalls. Where there are more, the next are asked for.
 const (
 	sourceRows = 1000
 	stallRows  = 50_000
 )
 
+// silence is when a source's new stalls were.
+type silence struct {
+	source
+	from, until int64 // instants on the emitter's clock, µs
+}
+
 // events looks at the silences that were told since a second for others at the same time.
 func (w *worker) events(ctx context.Context, since int64) error {
 	for last := (source{}); ; {
-		type span struct{ from, until int64 }
-		fresh := map[source]span{}
+		var fresh []silence
 		err := w.query(ctx, "new stalls", newStallsSQL, func(rows driver.Rows) error {
-			var at span
-			err := rows.Scan(&last.tenant, &last.emitter, &last.provider, &last.deployment, &last.model, &at.from, &at.until)
-			fresh[last] = at
+			var s silence
+			err := rows.Scan(&s.tenant, &s.emitter, &s.provider, &s.deployment, &s.model, &s.from, &s.until)
+			last, fresh = s.source, append(fresh, s)
 			return err
 		}, append(last.args(), clickhouse.Named("from", since), clickhouse.Named("limit", uint32(w.sourceRows)))...) //nolint:gosec // a small limit
 		if err != nil {
 			return err
 		}
-		for s, at := range fresh {
-			if err := w.together(ctx, s, at.from-around, at.until+around); err != nil {
+		n := len(fresh)
+		for len(fresh) > 0 {
+			var group []silence
+			group, fresh = atOnce(fresh)
+			if err := w.together(ctx, group); err != nil {
 				return err
 			}
 		}
-		if len(fresh) < w.sourceRows {
+		if n < w.sourceRows {
 			return nil
 		}
 	}
@@ -73,37 +84,72 @@ func (s source) args() []any {
 	}
 }
 
-// together marks the stalls of a source, between two instants, that are one event. It reads them a page at a time, each with the
-// rows before it that may be of one event with its first: those of the last minute, and no more than a page of them, so that an
-// event of more than two pages becomes several.
-func (w *worker) together(ctx context.Context, s source, from, until int64) error {
+// atOnce takes from silences those that were at about the time of the first; one that went on for long is alone.
+func atOnce(all []silence) (group, rest []silence) {
+	from, until := all[0].from, all[0].until
+	for _, s := range all {
+		f, u := min(from, s.from), max(until, s.until)
+		if len(group) > 0 && u-f > alike {
+			rest = append(rest, s)
+			continue
+		}
+		group, from, until = append(group, s), f, u
+	}
+	return group, rest
+}
+
+// together marks the stalls of sources, at the time of their silences, that are one event. It reads them a page at a time, each
+// with the rows before it that may be of one event with its first: those of the same source and the last minute, and no more than a
+// page of them, so that an event of more than two pages becomes several.
+func (w *worker) together(ctx context.Context, group []silence) error {
+	var names [5][]string
+	from, until := group[0].from, group[0].until
+	for _, s := range group {
+		from, until = min(from, s.from), max(until, s.until)
+		for i, v := range [...]string{s.tenant, s.emitter, s.provider, s.deployment, s.model} {
+			names[i] = append(names[i], v)
+		}
+	}
 	var rows []findings.Row
-	for after := ""; ; {
+	for last := (findings.Row{}); ; {
 		sc, fresh := findings.Table.NewScanner(), 0
 		err := w.query(ctx, "stalls", findings.Statement(stallsSQL), func(rs driver.Rows) error {
 			row, err := sc.Scan(rs)
 			rows = append(rows, row)
 			fresh++
 			return err
-		}, append(s.args(), clickhouse.Named("since", from), clickhouse.Named("after", after), clickhouse.Named("until", until),
+		}, append(sourceOf(&last).args(), clickhouse.Named("after", int64(last.At)), clickhouse.Named("after_id", last.ID),
+			clickhouse.Named("tenants", names[0]), clickhouse.Named("emitters", names[1]), clickhouse.Named("providers", names[2]),
+			clickhouse.Named("deployments", names[3]), clickhouse.Named("models", names[4]),
+			clickhouse.Named("since", from-around), clickhouse.Named("until", until+around),
 			clickhouse.Named("limit", uint32(w.stallRows)))...) //nolint:gosec // a small limit
 		if err != nil {
 			return err
 		}
-		marked := Mark(rows, w.cfg.EventSlack.Microseconds())
+		var marked, of []findings.Row
+		for rest := rows; len(rest) > 0; rest = rest[len(of):] {
+			n := slices.IndexFunc(rest, func(row findings.Row) bool { return sourceOf(&row) != sourceOf(&rest[0]) })
+			if of = rest; n > 0 {
+				of = rest[:n]
+			}
+			marked = append(marked, Mark(of, w.cfg.EventSlack.Microseconds())...)
+		}
 		if err := w.write(ctx, marked); err != nil {
 			return err
 		}
 		if fresh < w.stallRows {
 			return nil
 		}
-		last := &rows[len(rows)-1]
-		from, after = int64(last.At), last.ID
-		rows = carried(rows, marked, w.stallRows)
+		last = rows[len(rows)-1]
+		rows = carried(of, marked, w.stallRows)
 	}
 }
 
-// carried returns the last rows of a page, at most so many, in the states in which they were stored again.
+func sourceOf(r *findings.Row) source {
+	return source{tenant: r.Tenant, emitter: r.Emitter, provider: r.Provider, deployment: r.Deployment, model: r.Model}
+}
+
+// carried returns the last rows of a page's last source, at most so many, in the states in which they were stored again.
 func carried(rows, marked []findings.Row, most int) []findings.Row {
 	since := int64(rows[len(rows)-1].At) - around
 	first := max(0, len(rows)-most)

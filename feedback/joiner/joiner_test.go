@@ -381,6 +381,25 @@ func TestEventsOfManySources(t *testing.T) {
 	require.Equal(t, 7*8, marked, "all but the last of each source, which is alone")
 }
 
+// Sources are asked for together where they were silent at about one time; a long silence widens nobody else's reading.
+func TestSourcesSilentAtOnce(t *testing.T) {
+	at := func(model string, from, until int64) silence {
+		return silence{source{tenant: "t", model: model}, from * 1_000_000, until * 1_000_000}
+	}
+	all := []silence{at("a", 1000, 1010), at("b", 1200, 1290), at("old", 10, 15), at("long", 1000, 9000), at("c", 995, 1294), at("d", 994, 1296)}
+	var got [][]string
+	for len(all) > 0 {
+		var group []silence
+		group, all = atOnce(all)
+		var models []string
+		for _, s := range group {
+			models = append(models, s.model)
+		}
+		got = append(got, models)
+	}
+	require.Equal(t, [][]string{{"a", "b", "c"}, {"old"}, {"long"}, {"d"}}, got)
+}
+
 // Stalls at one instant, more than one answer holds, are read to their end, however many sources wait after them.
 func TestEventOfManyStalls(t *testing.T) {
 	r := newRig(t)
