@@ -21,7 +21,7 @@ func pages(addrs *addresses) *apiextension.Pages {
 		Requests:   requestpage.Path,
 		Playground: playground.Path,
 		New: func(src apiextension.Source) (map[string]http.Handler, error) {
-			opt := requestpage.Options{Request: src.Request, Draw: drawPage, Logger: src.Logger}
+			opt := requestpage.Options{Request: src.Request, Draw: drawPage, Explain: timeline.Explain, Logger: src.Logger}
 			out := map[string]http.Handler{}
 			if src.Playground.Enabled {
 				opt.Playground = playground.Path

@@ -54,6 +54,8 @@ type Options struct {
 	Request func(ctx context.Context, tenant, id string) (*requests.Request, error)
 	// Draw writes the timeline as text, for a screen of so many columns.
 	Draw func(w io.Writer, r *requests.Request, columns int) error
+	// Explain says in words what the evidence of a kind of finding shows. Default: nothing.
+	Explain func(kind string, evidence json.RawMessage) string
 	// Playground is the path of the chat page; empty: no link to it.
 	Playground string
 	// Now is the clock. Default time.Now.
@@ -89,6 +91,7 @@ type found struct {
 	findings.Finding
 	At, For  string
 	Sure     string
+	Words    string // what the evidence shows
 	Evidence []figure
 }
 
@@ -195,6 +198,9 @@ func (o *Options) fill(v *view, r *requests.Request) error {
 		}
 		if f.Grade != nil && *f.Grade == f.Kind {
 			f.Grade = nil // a stall of the grade stall
+		}
+		if o.Explain != nil {
+			f.Words = o.Explain(f.Kind, f.Finding.Evidence)
 		}
 		f.Evidence = evidenceOf(f.Finding.Evidence)
 		v.Findings = append(v.Findings, f)

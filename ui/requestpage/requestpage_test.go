@@ -39,6 +39,7 @@ func options(r *requests.Request, err error) requestpage.Options {
 			_, err := fmt.Fprintf(w, "drawn for %d columns: %s", columns, r.RequestID)
 			return err
 		},
+		Explain:    func(kind string, _ json.RawMessage) string { return "said of " + kind },
 		Playground: "/playground/",
 		Now:        func() time.Time { return time.Unix(2_000_000_000, 0) },
 	}
@@ -66,6 +67,7 @@ func TestEverythingOfARecordIsEscaped(t *testing.T) {
 	for _, want := range []string{
 		"drawn for 116 columns", "drawn for 60 columns", "submit to first meaningful paint", "231 ms", "−500 µs", "at least 2.00 s", "95 % sure",
 		"longest", "1.23 s", "event from", "3 µs", "uplink", "2.5 ms ± 1.2 ms", `href="/playground/"`,
+		"said of &#34;",
 	} {
 		require.Contains(t, body, want)
 	}

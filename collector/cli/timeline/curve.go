@@ -104,12 +104,16 @@ func gaps(pts []point) []gap {
 	return out
 }
 
-// marked returns the gaps worth a mark, in the order of time.
-func marked(sorted []gap) []gap {
+// median returns the median length of gaps, longest first; 0 when there is none.
+func median(sorted []gap) int64 {
 	if len(sorted) == 0 {
-		return nil
+		return 0
 	}
-	median := sorted[len(sorted)/2].length()
+	return sorted[len(sorted)/2].length()
+}
+
+// marked returns the gaps worth a mark against a median, in the order of time.
+func marked(sorted []gap, median int64) []gap {
 	var out []gap
 	for _, g := range sorted {
 		if len(out) == marksPerRow || g.length() < markFloorUS || len(sorted) > 1 && g.length() < markFactor*median {
@@ -130,7 +134,11 @@ func (rw *row) big() []gap {
 		i, _ := slices.BinarySearchFunc(all, g, func(a, b gap) int { return int(min(max(b.length()-a.length(), -1), 1)) })
 		all = slices.Insert(all, i, g)
 	}
-	out := marked(all)
+	usual := median(all)
+	if rw.pace > 0 {
+		usual = min(usual, rw.pace)
+	}
+	out := marked(all, usual)
 	for i := range out {
 		g := &out[i]
 		over := int64(0)

@@ -196,6 +196,9 @@ func (l *layout) legend(p *painter) {
 	parts = append(parts, string(p.wait)+" waiting for text")
 	if slices.ContainsFunc(l.rows, func(rw row) bool { return len(rw.pts) > 0 }) {
 		parts = append(parts, string(p.levels[1:4])+" text per column")
+		if p.empty != ' ' {
+			parts = append(parts, string(p.empty)+" none")
+		}
 	}
 	if slices.ContainsFunc(l.rows, func(rw row) bool { return len(rw.big()) > 0 }) {
 		parts = append(parts, string(p.gap)+" stall")

@@ -86,7 +86,12 @@ func (e evidence) say(format string, keys ...string) string {
 	return format
 }
 
-// explain says in words what the evidence of a finding between tiers shows.
+// Explain says in words, without an end, what the evidence of a finding shows; empty where its kind says it all.
+func Explain(kind string, evidence json.RawMessage) string {
+	return explain(newPainter(Options{}), kind, evidence)
+}
+
+// explain says in words what the evidence of a finding shows.
 func explain(p *painter, kind string, raw json.RawMessage) string {
 	e := evidence{p: p}
 	if json.Unmarshal(raw, &e.m) != nil {
@@ -130,6 +135,21 @@ func explain(p *painter, kind string, raw json.RawMessage) string {
 			add(e.say("every %t", "interval_us"))
 		}
 		add(e.say("first text sent at %t, received at %t", "upstream_ttft_us", "downstream_ttft_us"))
+	case "loop":
+		same := "the same"
+		switch e.name("match") {
+		case "masked":
+			same = "but for digits and spaces the same"
+		case "drifting":
+			same = "nearly the same"
+		}
+		add(e.say(same+" %d characters %d times over", "period_chars", "repeats"))
+		add(e.say("from character %d on", "start_char"))
+		if limit, _ := e.m["hit_limit"].(bool); limit {
+			add("up to the length limit")
+		} else if end, _ := e.m["to_end"].(bool); end {
+			add("to the end")
+		}
 	case "retraction":
 		add(e.say("shown text was taken back %d times, %d bytes in all", "retractions", "bytes"))
 	case "semantic_gap":

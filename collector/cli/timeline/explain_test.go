@@ -38,6 +38,14 @@ func TestFindingsInWords(t *testing.T) {
 			"buffering", `{"driver":"end","releases":1,"upstream_ttft_us":610000,"downstream_ttft_us":8400000}`,
 			"the answer was held back and came at once at the end, first text sent at 610 ms, received at 8.40 s",
 		},
+		{
+			"loop", `{"start_char":410,"period_chars":57,"repeats":41,"to_end":true,"hit_limit":true,"match":"exact"}`,
+			"the same 57 characters 41 times over, from character 410 on, up to the length limit",
+		},
+		{
+			"loop", `{"start_char":0,"period_chars":9,"repeats":12,"to_end":true,"hit_limit":false,"match":"masked"}`,
+			"but for digits and spaces the same 9 characters 12 times over, from character 0 on, to the end",
+		},
 		{"retraction", `{"retractions":3,"bytes":1204}`, "shown text was taken back 3 times, 1204 bytes in all"},
 		{"semantic_gap", `{"jitter_us":31000,"deviation_us":612000}`, "delays change by 31.0 ms from chunk to chunk, gaps deviate by 612 ms"},
 		{"cancel_waste", `{"waste_chunks":1735}`, "1735 chunks were made after the user had gone"},

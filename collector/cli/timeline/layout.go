@@ -19,6 +19,7 @@ type row struct {
 	served bool
 	blind  bool // the tier has no chunk times: only phases and the end are known
 	hidden []interval
+	pace   int64 // median gap of what this row follows: what comes of it in few lumps has none of its own; 0: follows nothing
 	table  *tableRow
 }
 
@@ -80,13 +81,16 @@ func arrange(r *requests.Request) *layout {
 		case s == nil:
 		case base == nil:
 			base = s
-			if r.Gateway != nil && r.Gateway.UpstreamSentUS != nil {
-				at = *r.Gateway.UpstreamSentUS
+			if g := r.Gateway; g != nil && g.UpstreamSentUS != nil {
+				at = *g.UpstreamSentUS
 			}
 		default:
 			at = s.StartedAt - base.StartedAt // one emitter's clock, or as good as one for retries of one gateway
 		}
 		if a.Server != nil {
+			if g := r.Gateway; a.Served && g != nil && g.Clock != nil {
+				at = a.Server.StartedAt + g.Clock.OffsetUS - g.StartedAt
+			}
 			servers = append(servers, serverRow(a, at, len(r.Attempts) > 1))
 			if a.Served || servedServer == nil {
 				servedServer, servedAt = a.Server, at
@@ -116,7 +120,7 @@ func arrange(r *requests.Request) *layout {
 		}
 		gateways = append(gateways, gatewayStreamRow(g))
 	}
-	if gatewayZero && servedServer != nil {
+	if gatewayZero && servedServer != nil && (r.Gateway == nil || r.Gateway.Clock == nil) {
 		l.note("server placed at the moment the gateway sent the request on; the two clocks are not compared")
 	}
 	if r.Client != nil {
@@ -162,7 +166,7 @@ func (l *layout) client(r *requests.Request, server *requests.Stream, serverAt i
 		if len(pts) == 0 {
 			continue
 		}
-		p := row{label: x.label, shift: at, pts: pts, state: c.State, hidden: rw.hidden}
+		p := row{label: x.label, shift: at, pts: pts, state: c.State, hidden: rw.hidden, pace: median(gaps(rw.pts))}
 		p.table = &tableRow{ttft: &pts[0].t, end: &pts[len(pts)-1].t, chunks: count(len(pts))}
 		if x.label == "  painted" && c.FirstPaintUS != nil {
 			p.table.ttfa = c.FirstPaintUS

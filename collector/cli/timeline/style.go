@@ -27,7 +27,7 @@ type glyphs struct {
 }
 
 var unicodeGlyphs = glyphs{
-	levels: []rune("▁▂▃▄▅▆▇█"), empty: '·', wait: '┄', queue: '░', fill: '▒', gap: '╌', line: '─',
+	levels: []rune("▁▂▃▄▅▆▇█"), empty: '·', wait: '┄', queue: '░', fill: '▒', gap: '╍', line: '─',
 	markL: "└", markR: "┘", axis: '─', tick: '┬', corner: '┌', done: '●', failed: '✗', cut: '⊘', going: '▶',
 	dot: " · ", dash: "–", arrow: "→", pm: "±", ell: "…", micro: "µs",
 }
