@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"time"
+	"sync"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -125,11 +126,26 @@ func (w *worker) take(ctx context.Context, s span) (err error) {
 	args := []any{
 		clickhouse.Named("from", s.from), clickhouse.Named("until", s.until), clickhouse.Named("shard", s.shard), clickhouse.Named("shards", s.shards),
 	}
+	type finding struct {
+		name
+		ofStream, ofGateway bool
+	}
+	var found []finding
+	var foundErr error
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		foundErr = w.query(ctx, "found", foundSQL, func(rs driver.Rows) error {
+			var f finding
+			err := rs.Scan(&f.tenant, &f.id, &f.ofStream, &f.ofGateway)
+			found = append(found, f)
+			return err
+		}, args...)
+	})
 	rec, err := w.read(ctx, "arrived", arrivedSQL, args...)
-	if err != nil {
+	wg.Wait()
+	if err = errors.Join(err, foundErr); err != nil {
 		return err
 	}
-	now := time.Now()
 	var touched []*held
 	defer func() {
 		if err != nil {
@@ -144,33 +160,24 @@ func (w *worker) take(ctx context.Context, s span) (err error) {
 		for id, r := range requests.ByID(all) {
 			h := w.arrived(name{tenant, id}, *r, s.from)
 			touched = append(touched, h)
-			w.note(h, s.from, running(r), now)
+			w.note(h, s.from, s.until, running(r))
 			// A joiner before this one may have stored what it says of a clock, and no more.
 			h.newClocks = h.newClocks || s.from <= w.began
-			w.noteOwner(h, s.from, now, unsure)
+			w.noteOwner(h, s, unsure)
 			w.remember(h, s.from)
 		}
 	}
-	err = w.query(ctx, "found", foundSQL, func(rs driver.Rows) error {
-		var n name
-		var ofStream, ofGateway bool
-		if err := rs.Scan(&n.tenant, &n.id, &ofStream, &ofGateway); err != nil {
-			return err
+	for _, f := range found {
+		w.filter.add(ofFinding, f.name, s.from)
+		w.silences = w.silences || f.ofStream
+		h := w.memory.all[f.name]
+		if f.ofStream {
+			w.noteOwner(cmp.Or(h, &held{name: f.name, first: noInstant}), s, unsure)
 		}
-		w.filter.add(ofFinding, n, s.from)
-		w.silences = w.silences || ofStream
-		h := w.memory.all[n]
-		if ofStream {
-			w.noteOwner(cmp.Or(h, &held{name: n, first: noInstant}), s.from, now, unsure)
+		if f.ofGateway || f.ofStream && (h == nil || len(h.rec.Gateways)+len(h.rec.Clients) > 0) {
+			h = w.memory.get(f.name)
+			w.note(h, s.from, s.until, h.row.running)
 		}
-		if ofGateway || ofStream && (h == nil || len(h.rec.Gateways)+len(h.rec.Clients) > 0) {
-			h = w.memory.get(n)
-			w.note(h, s.from, h.row.running, now)
-		}
-		return nil
-	}, args...)
-	if err != nil {
-		return err
 	}
 	for tenant, ids := range unsure {
 		slices.Sort(ids)
@@ -179,7 +186,7 @@ func (w *worker) take(ctx context.Context, s span) (err error) {
 			return err
 		}
 		for _, o := range owners {
-			w.note(w.memory.get(name{tenant, o}), s.from, false, now)
+			w.note(w.memory.get(name{tenant, o}), s.from, s.until, false)
 		}
 	}
 	return nil
@@ -187,9 +194,9 @@ func (w *worker) take(ctx context.Context, s span) (err error) {
 
 // noteOwner notes the request that claims the name of what is held, since what is new under the name tells of it too. Where a
 // request that is not held may claim it, the name goes among those to be asked for.
-func (w *worker) noteOwner(h *held, second int64, now time.Time, unsure map[string][]string) {
+func (w *worker) noteOwner(h *held, s span, unsure map[string][]string) {
 	if o, ok := w.memory.owners[h.name]; ok {
-		w.note(w.memory.get(name{h.tenant, o}), second, false, now)
+		w.note(w.memory.get(name{h.tenant, o}), s.from, s.until, false)
 	} else if !w.sinceFilter(h) || w.filter.has(ofAnswer, h.name) {
 		unsure[h.tenant] = append(unsure[h.tenant], h.id)
 	}

@@ -19,7 +19,7 @@ type Config struct {
 	// Lag is how long after its time stamp a record is looked at, beyond the inserts that the database tells of: those that
 	// other servers of a cluster run. Default 0; 65 s where the DSN names several servers.
 	Lag time.Duration `mapstructure:"lag"`
-	// Settle is how long a request that got records is given before it is joined, since others mostly follow. Default 1 s.
+	// Settle is how long after its records came a request is joined, since others mostly follow. Default 1 s.
 	Settle time.Duration `mapstructure:"settle"`
 	// Refresh is how often the progress of a running stream is written; its first chunks and its end are at once. Default 10 s.
 	Refresh time.Duration `mapstructure:"refresh"`

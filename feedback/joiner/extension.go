@@ -116,10 +116,12 @@ type worker struct {
 	clock  *arrivals.Clock
 
 	// Seconds since the Unix epoch on the database's clock.
-	began   int64 // when this joiner did; 0: not yet
-	now     int64 // at the start of the look
-	from    int64 // all rows stamped before are noted
-	saved   int64 // all rows stamped before are joined, and that is stored
+	began   int64     // when this joiner did; 0: not yet
+	now     int64     // at the start of the look
+	nowUS   int64     // the same in µs
+	from    int64     // all rows stamped before are noted
+	saved   int64     // all rows stamped before are joined, and that is stored
+	asked   time.Time // when nowUS was asked for, on this process's clock
 	saveDue time.Time
 	lag     time.Duration // of what is written behind what arrived, but for what is held on purpose
 	tell    func(lag time.Duration)
@@ -176,7 +178,7 @@ func (w *worker) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.now = m.Second()
+	w.now, w.nowUS, w.asked = m.Second(), m.US, start
 	if w.began == 0 {
 		if w.from, err = w.loadProgress(ctx); err != nil {
 			return err
@@ -231,13 +233,15 @@ func (w *worker) look(ctx context.Context) error {
 	return w.failed
 }
 
-// joinDue joins the requests that are due, tells how far behind the joiner is, and stores its progress now and then. start is
-// when the moment was asked for.
+// joinDue joins the requests that are due, tells how far behind the joiner is, and stores its progress now and then. What was
+// joined only now counts for as long as it had to wait. start is when the moment was asked for.
 func (w *worker) joinDue(ctx context.Context, m arrivals.Moment, start time.Time) error {
+	oldest := w.oldest(time.Now())
 	if err := w.joinAll(ctx, m.US); err != nil {
 		return err
 	}
-	w.lag = max(time.Duration(m.Due-w.from)*time.Second+time.Since(start), w.overdue(time.Now()))
+	now := time.Now()
+	w.lag = max(time.Duration(m.Due-w.from)*time.Second+now.Sub(start), now.Sub(oldest))
 	w.tell(w.lag)
 	if time.Now().Before(w.saveDue) {
 		return nil

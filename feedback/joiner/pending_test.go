@@ -19,7 +19,7 @@ func TestOldestFirst(t *testing.T) {
 	w := &worker{cfg: NewDefaultConfig(), memory: newMemory(1 << 20), now: 1000}
 	for tenant, seconds := range map[string][]int64{"a": {900, 905, 905, 910, 911}, "b": {899}, "z": {903, 908}} {
 		for i, s := range seconds {
-			w.note(w.memory.get(name{tenant, fmt.Sprint(9 - i)}), s, false, time.Now())
+			w.note(w.memory.get(name{tenant, fmt.Sprint(9 - i)}), s, s+1, false)
 		}
 	}
 	var got []string
@@ -32,6 +32,47 @@ func TestOldestFirst(t *testing.T) {
 		got = append(got, text)
 	}
 	require.Equal(t, []string{"b 899", "a 900 905", "z 903 908", "a 905 910", "a 911"}, got)
+}
+// A request is given its moment from when its records came: a look that is late does not make it wait for the next one.
+func TestSettleCountsFromArrival(t *testing.T) {
+	asked := time.Now()
+	w := &worker{cfg: NewDefaultConfig(), memory: newMemory(1 << 20), now: 1000, nowUS: 1000_200_000, asked: asked}
+	due := func(since, until int64, running bool, row written) time.Duration {
+		h := w.memory.get(name{"t", fmt.Sprint(len(w.memory.all))})
+		h.row = row
+		w.note(h, since, until, running)
+		return h.due.Sub(asked)
+	}
+	ms := func(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+	require.Equal(t, ms(800), due(999, 1000, false, written{}))
+	require.Equal(t, ms(-4200), due(994, 995, false, written{}), "due when it is noted")
+	require.Equal(t, ms(800), due(980, 1000, false, written{}), "the last of these seconds counts")
+	require.Equal(t, ms(-100_200), due(890, 900, false, written{}), "too old to be given a moment")
+	require.Equal(t, ms(-200), due(999, 1000, true, written{}), "not listed yet")
+	listed := written{version: 1, running: true, when: asked.Add(-ms(4000))}
+	require.Equal(t, ms(6000), due(999, 1000, true, listed))
+	listed.when = asked.Add(-time.Minute)
+	require.Equal(t, ms(-200), due(999, 1000, true, listed), "a silence of the stream is no lag")
+}
+
+// How far behind the joiner is counts the wait of what it joined only now.
+func TestLagCountsTheWait(t *testing.T) {
+	r := newRig(t)
+	r.look(t)
+	r.look(t)
+	var told []time.Duration
+	r.w.tell = func(lag time.Duration) { told = append(told, lag) }
+	m, err := r.w.clock.Settled(t.Context())
+	require.NoError(t, err)
+	start := time.Now()
+	r.w.from, r.w.nowUS, r.w.asked = m.Safe, m.US, start
+	r.w.again(name{"default", "r"}, m.Safe-40)
+	require.NoError(t, r.w.joinDue(t.Context(), m, start))
+	require.Empty(t, r.w.memory.pending)
+	require.NoError(t, r.w.joinDue(t.Context(), m, start))
+	require.Len(t, told, 2)
+	require.Greater(t, told[0], farBehind)
+	require.Less(t, told[1], told[0])
 }
 
 // The requests of many tenants are written together, and those that can't be joined hold up nobody else's: they are tried again.
