@@ -33,6 +33,7 @@ func TestOldestFirst(t *testing.T) {
 	}
 	require.Equal(t, []string{"b 899", "a 900 905", "z 903 908", "a 905 910", "a 911"}, got)
 }
+
 // A request is given its moment from when its records came: a look that is late does not make it wait for the next one.
 func TestSettleCountsFromArrival(t *testing.T) {
 	asked := time.Now()

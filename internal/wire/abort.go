@@ -45,6 +45,16 @@ func AtLimit(reason string) bool {
 	return false
 }
 
+// LoopStopped reports whether a finish or stop reason means that the engine itself stopped an answer that repeated itself; its case
+// doesn't matter.
+func LoopStopped(reason string) bool {
+	switch plain(reason) {
+	case "repetition", "repetition_detected", "repetition_stop", "loop_detected":
+		return true
+	}
+	return false
+}
+
 // failedReasons are the finish reasons, in lower case and without a prefix, that say that the stream broke.
 var failedReasons = []string{"error", "failed", "failure", "timeout", "connection_error", "connection_reset", "server_error", "internal_error"}
 

@@ -27,3 +27,12 @@ func TestFailedReason(t *testing.T) {
 		require.False(t, wire.FailedReason(reason), reason)
 	}
 }
+
+func TestLoopStopped(t *testing.T) {
+	for _, reason := range []string{"repetition", "repetition_detected", "REPETITION_DETECTED", "FinishReason.REPETITION"} {
+		require.True(t, wire.LoopStopped(reason), reason)
+	}
+	for _, reason := range []string{"", "stop", "repetition_penalty", "length"} {
+		require.False(t, wire.LoopStopped(reason), reason)
+	}
+}

@@ -263,7 +263,7 @@ func (f *follower) finish(s *wire.Stream) {
 	}
 	how := repetition.FinishStop
 	switch {
-	case s.FinishReason == "repetition" || s.StopReason == "repetition_detected":
+	case wire.LoopStopped(s.FinishReason), wire.LoopStopped(s.StopReason):
 		how = repetition.FinishRepetition
 	case wire.AtLimit(s.FinishReason):
 		how = repetition.FinishLimit

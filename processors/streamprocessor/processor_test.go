@@ -311,3 +311,42 @@ func TestLifecycle(t *testing.T) {
 	require.NoError(t, p.Shutdown(t.Context()))
 	require.NoError(t, p.Shutdown(t.Context()))
 }
+
+// That an engine stopped a loop is taken over, in whichever field it says so and whether or not text came.
+func TestEnginesVerdict(t *testing.T) {
+	for _, c := range []struct {
+		finish, stop string
+		loop         bool
+	}{
+		{"repetition", "", true},
+		{"repetition_detected", "", true},
+		{"REPETITION_DETECTED", "", true},
+		{"repetition", "repetition_detected", true},
+		{"stop", "repetition_detected", true},
+		{"", "repetition_detected", true},
+		{"stop", "", false},
+		{"length", "stop_string", false},
+	} {
+		for _, segments := range []bool{false, true} {
+			p := newTest(t, consumertest.NewNop(), nil)
+			whole := stream("r", append([]int64{200}, even(60, 30)...)...)
+			whole.FinishReason, whole.StopReason = c.finish, c.stop
+			parts := []wire.Stream{whole}
+			if segments {
+				parts = cut(whole, 20)
+			}
+			var found []wire.Finding
+			for i := range parts {
+				found = append(found, p.take(&parts[i], start)...)
+			}
+			if !c.loop {
+				require.Empty(t, found, c)
+				continue
+			}
+			require.Len(t, found, 1, c)
+			require.Equal(t, wire.FindingLoop, found[0].Kind)
+			require.Equal(t, "engine", found[0].Attribution)
+			require.Contains(t, string(found[0].Evidence), `"source":"engine"`)
+		}
+	}
+}
