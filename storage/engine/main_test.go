@@ -15,6 +15,9 @@ const parentEnv = "FERMATA_TEST_ENGINE_PARENT"
 
 func TestMain(m *testing.M) {
 	MaybeRunChild()
+	if os.Getenv(terminalEnv) != "" {
+		os.Exit(writeToTerminal())
+	}
 	if dir := os.Getenv(parentEnv); dir != "" {
 		e, err := Start(context.Background(), NewDefaultConfig(dir), zap.NewNop())
 		if err != nil {

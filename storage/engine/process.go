@@ -41,6 +41,7 @@ func (e *Engine) spawn() (*child, error) {
 	args := []string{
 		childCommand, e.lib,
 		"--interactive", // see replaceStdin
+		"--progress=off", "--progress-table=off",
 		"--config-file=" + e.cfg.path("config.xml"),
 		"--path=" + e.cfg.storeDir(),
 		"--listen_host=127.0.0.1",

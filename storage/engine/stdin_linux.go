@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -16,7 +17,8 @@ import (
 // database, a port scanner's junk), unless it believes that a person sits in front of it: only then does it leave out
 // its KillingErrorHandler (ClickHouse issue 115666, fixed by pull request 115715). It believes so when standard input
 // is a terminal and --interactive is given; the start-up query still runs first, and a prompt comes only when it was
-// cancelled.
+// cancelled. What the engine writes to the terminal (echo, prompt, progress) is read and thrown away: a terminal that
+// nobody reads is full after some 100 progress lines, and blocks the engine's main thread for good.
 func replaceStdin() (parent *os.File, leave func(), err error) {
 	old, err := unix.FcntlInt(0, unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {
@@ -41,6 +43,14 @@ func replaceStdin() (parent *os.File, leave func(), err error) {
 	if err := unix.Dup3(slave, 0, 0); err != nil {
 		return nil, nil, fmt.Errorf("make a terminal: %w", err)
 	}
+	go func() {
+		buf := make([]byte, 4096)
+		for {
+			if _, err := unix.Read(master, buf); err != nil && !errors.Is(err, unix.EINTR) {
+				return
+			}
+		}
+	}()
 	typeExit := func() {
 		// Reading starts with throwing away what was typed before.
 		for {
