@@ -154,9 +154,14 @@ func rhythm(p *pair, all, held []release, ev map[string]any) string {
 	switch {
 	case len(full) < 2 || len(intervals) == 0:
 		return "size"
-	case roundTime(every) && everyCV <= 0.1 && sizeCV+alike >= everyCV/2 && (len(intervals) > 1 || sizeCV > alike):
+	case len(intervals) == 1: // nothing to compare it with: it must be round to the point, or the sizes differ
+		if roundTime(every, exactly) || sizeCV > alike && roundTime(every, about) {
+			return "time"
+		}
+		return "size"
+	case roundTime(every, about) && everyCV <= 0.1 && sizeCV+alike >= everyCV/2:
 		return "time"
-	case len(intervals) > 1 && everyCV < sizeCV-0.03:
+	case everyCV < sizeCV-0.03:
 		return "time"
 	default:
 		return "size"
@@ -180,10 +185,16 @@ func meanCV(v []float64) (mean, cv float64) {
 	return mean, math.Sqrt(cv/float64(len(v))) / mean
 }
 
-// roundTime reports an interval that people set: 100 ms to 10 s in round steps, within 2 %.
-func roundTime(us float64) bool {
+// How far off an interval may be that people set, of itself.
+const (
+	about   = 0.02
+	exactly = 0.004
+)
+
+// roundTime reports an interval that people set: 100 ms to 10 s in round steps, but for so much of it.
+func roundTime(us, off float64) bool {
 	for _, ms := range [...]float64{100, 200, 250, 300, 400, 500, 750, 1000, 1500, 2000, 2500, 3000, 4000, 5000, 10_000} {
-		if math.Abs(us-ms*1000) <= ms*20 {
+		if math.Abs(us-ms*1000) <= ms*1000*off {
 			return true
 		}
 	}

@@ -253,3 +253,36 @@ func anyOffset(t *rapid.T) wire.Opt[int64] {
 func anyInstant(t *rapid.T) int64 {
 	return rapid.SampledFrom([]int64{0, base, base + 1_000_000, base + 100_000_000_000, base - 100_000_000_000}).Draw(t, "instant")
 }
+
+// Two full releases and what is left at the end have one interval, and the sizes of an even stream don't differ.
+func TestDriverOfFewReleases(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		everyUS int64
+		want    string
+	}{
+		{"a timer's 1.5 s", 1_499_600, "time"},
+		{"2 s", 2_003_000, "time"},
+		{"1.3 s, as long as a buffer took to fill", 1_300_000, "size"},
+		{"near 1.5 s, but not to the point", 1_480_000, "size"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := &wire.Stream{
+				RequestID: "r", Tenant: "default", Tier: wire.TierServer, Attempt: 1, Emitter: "e", Final: true, StartedAt: base, FinishReason: "stop",
+			}
+			for at := int64(20_000); at < c.everyUS*5/2; at += c.everyUS / 50 {
+				s.Chunks.T, s.Chunks.Bytes = append(s.Chunks.T, at), append(s.Chunks.Bytes, 6)
+			}
+			end := s.Chunks.T[s.Chunks.Len()-1] + 10_000
+			s.EndUS = wire.Some(end)
+			fs := derive(request(s, page(s, func(i int) int64 {
+				return up + min(end, (s.Chunks.T[i]+c.everyUS-1)/c.everyUS*c.everyUS) + down
+			})))
+			require.Equal(t, []string{"buffering"}, kinds(fs))
+			m := numbers(t, &fs[0])
+			require.EqualValues(t, 3, m["releases"])
+			require.EqualValues(t, c.everyUS, m["interval_us"])
+			require.Equal(t, c.want, m["driver"])
+		})
+	}
+}
