@@ -259,7 +259,7 @@ type ServerInterface interface {
 	// GetHealth The process is alive
 	// (GET /healthz)
 	GetHealth(c *gin.Context)
-	// GetReady ClickHouse answers and its schema is new enough
+	// GetReady ClickHouse answers, its schema is new enough, and the receivers of this process listen
 	// (GET /readyz)
 	GetReady(c *gin.Context)
 	// ListFindings What went wrong, latest first
@@ -882,7 +882,7 @@ type StrictServerInterface interface {
 	// GetHealth The process is alive
 	// (GET /healthz)
 	GetHealth(ctx context.Context, request GetHealthRequestObject) (GetHealthResponseObject, error)
-	// GetReady ClickHouse answers and its schema is new enough
+	// GetReady ClickHouse answers, its schema is new enough, and the receivers of this process listen
 	// (GET /readyz)
 	GetReady(ctx context.Context, request GetReadyRequestObject) (GetReadyResponseObject, error)
 	// ListFindings What went wrong, latest first

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/collector/service/telemetry/otelconftelemetry"
 
+	"github.com/fermata-io/fermata/api"
 	"github.com/fermata-io/fermata/api/apiextension"
 	"github.com/fermata-io/fermata/collector/ingestextension"
 	"github.com/fermata-io/fermata/feedback/joiner"
@@ -26,12 +27,13 @@ import (
 	"github.com/fermata-io/fermata/storage/clickhouseexporter"
 )
 
-// components is everything the binary can be configured to run. Components that listen are remembered in addrs.
-func components(addrs *addresses) (otelcol.Factories, error) {
+// components is everything the binary can be configured to run. Components that listen are remembered in addrs; checks
+// are added to /readyz.
+func components(addrs *addresses, checks ...api.ReadyCheck) (otelcol.Factories, error) {
 	var f otelcol.Factories
 	var err error
 	if f.Extensions, err = otelcol.MakeFactoryMap[extension.Factory](
-		addrs.extension(apiextension.NewFactory(pages(addrs))),
+		addrs.extension(apiextension.NewFactory(pages(addrs), checks...)),
 		addrs.extension(ingestextension.NewFactory()),
 		joiner.NewFactory(),
 		rollup.NewFactory(),

@@ -13,6 +13,8 @@ import (
 	"go.opentelemetry.io/collector/confmap/provider/fileprovider"
 	"go.opentelemetry.io/collector/confmap/provider/yamlprovider"
 	"go.opentelemetry.io/collector/otelcol"
+
+	"github.com/fermata-io/fermata/api"
 )
 
 //go:embed configs/up.yaml
@@ -21,6 +23,7 @@ var upConfig string
 // running is a collector inside this process.
 type running struct {
 	addrs *addresses
+	gate  *gate
 	col   *otelcol.Collector
 	ended chan error // gets one error, or nil, when the collector has ended
 }
@@ -29,15 +32,15 @@ func buildInfo() component.BuildInfo {
 	return component.BuildInfo{Command: "fermata", Description: "Observability for streamed LLM answers", Version: Version}
 }
 
-// settings makes the collector from configuration URIs; values may be nil.
-func settings(addrs *addresses, uris []string, values map[string]any) otelcol.CollectorSettings {
+// settings makes the collector from configuration URIs; values may be nil; checks are added to /readyz.
+func settings(addrs *addresses, uris []string, values map[string]any, checks ...api.ReadyCheck) otelcol.CollectorSettings {
 	providers := []confmap.ProviderFactory{fileprovider.NewFactory(), envprovider.NewFactory(), yamlprovider.NewFactory()}
 	if values != nil {
 		providers = append(providers, newUpProviderFactory(values))
 	}
 	return otelcol.CollectorSettings{
 		BuildInfo: buildInfo(),
-		Factories: func() (otelcol.Factories, error) { return components(addrs) },
+		Factories: func() (otelcol.Factories, error) { return components(addrs, checks...) },
 		ConfigProviderSettings: otelcol.ConfigProviderSettings{ResolverSettings: confmap.ResolverSettings{
 			URIs: uris, ProviderFactories: providers, DefaultScheme: "env",
 		}},
@@ -46,8 +49,8 @@ func settings(addrs *addresses, uris []string, values map[string]any) otelcol.Co
 
 // startCollector runs a configuration and returns once its components have started.
 func startCollector(ctx context.Context, yaml string, values map[string]any) (*running, error) {
-	r := &running{addrs: &addresses{}, ended: make(chan error, 1)}
-	set := settings(r.addrs, []string{"yaml:" + yaml}, values)
+	r := &running{addrs: &addresses{}, gate: &gate{}, ended: make(chan error, 1)}
+	set := settings(r.addrs, []string{"yaml:" + yaml}, values, r.gate.check())
 	set.DisableGracefulShutdown = true // `up` owns the signals: the engine must outlive the collector
 	col, err := otelcol.NewCollector(set)
 	if err != nil {

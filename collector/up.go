@@ -2,6 +2,7 @@ package collector
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/fermata-io/fermata/api"
 	"github.com/fermata-io/fermata/collector/cli"
 	"github.com/fermata-io/fermata/collector/cli/client"
 	"github.com/fermata-io/fermata/internal/demo"
@@ -165,7 +167,15 @@ func runUp(ctx context.Context, o upOptions, out, errOut io.Writer) (err error) 
 	if err := o.listen.check(ctx); err != nil {
 		return err
 	}
-	dsn, shownDSN, closeDB, err := openStore(ctx, o, data, log, say)
+	files := []string{filepath.Join(data, client.ReadyFileName)}
+	if o.readyFile != "" {
+		files = append(files, o.readyFile)
+	}
+	owned := false
+	for _, f := range files {
+		owned = clearReady(f) || owned
+	}
+	dsn, shownDSN, closeDB, err := openStore(ctx, o, data, owned, log, say)
 	if err != nil {
 		return err
 	}
@@ -212,15 +222,9 @@ func runUp(ctx context.Context, o upOptions, out, errOut io.Writer) (err error) 
 	if err := waitReady(ctx, run, ready.API); err != nil {
 		return err
 	}
-	files := []string{filepath.Join(data, client.ReadyFileName)}
-	if o.readyFile != "" {
-		files = append(files, o.readyFile)
-	}
-	for _, f := range files {
-		if err := writeReady(f, ready); err != nil {
-			return err
-		}
-		defer func() { _ = os.Remove(f) }()
+	defer run.gate.shut(files)
+	if err := run.gate.open(files, ready); err != nil {
+		return err
 	}
 	announce(out, ready, upstreams)
 
@@ -236,7 +240,8 @@ func runUp(ctx context.Context, o upOptions, out, errOut io.Writer) (err error) 
 
 // openStore starts the embedded engine, or takes the user's own ClickHouse. shown is the data source name that
 // the ready file may tell: the embedded engine's read-only user, or the user's own DSN without its password.
-func openStore(ctx context.Context, o upOptions, data string, log *zap.Logger, say func(string, ...any),
+// An earlier process that is ending is waited for, one that is ready (owned) is not.
+func openStore(ctx context.Context, o upOptions, data string, owned bool, log *zap.Logger, say func(string, ...any),
 ) (dsn, shown string, closeStore func() error, err error) {
 	if o.clickhouse != "" {
 		cfg := clickhouse.NewDefaultConfig()
@@ -249,12 +254,15 @@ func openStore(ctx context.Context, o upOptions, data string, log *zap.Logger, s
 	say("engine: starting ClickHouse in %s", filepath.Join(data, "engine"))
 	cfg := engine.NewDefaultConfig(filepath.Join(data, "engine"))
 	cfg.Library = o.libchdb
+	if owned {
+		cfg.LockTimeout = 0
+	}
 	if o.maxMemory > 0 {
 		cfg.MaxMemoryBytes = o.maxMemory
 	}
 	e, err := engine.Start(ctx, cfg, log.Named("engine"))
 	if err != nil {
-		return "", "", nil, fmt.Errorf("engine: %w", err)
+		return "", "", nil, err
 	}
 	return e.DSN(database), e.ReaderDSN(database), func() error {
 		stopCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
@@ -284,7 +292,7 @@ func freePort(ctx context.Context) (int, error) {
 	return ln.Addr().(*net.TCPAddr).Port, nil
 }
 
-// waitReady asks the API until it says that the database answers.
+// waitReady asks the API until it says that all is well but the start-up's own gate, which is opened next.
 func waitReady(ctx context.Context, run *running, api string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -317,11 +325,17 @@ func probe(ctx context.Context, url string) error {
 		return err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode != http.StatusOK {
-		b, _ := io.ReadAll(io.LimitReader(resp.Body, 500))
-		return fmt.Errorf("%s answers %d: %s", url, resp.StatusCode, b)
+	var h api.Health
+	if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<16)).Decode(&h); err != nil {
+		return fmt.Errorf("%s answers %d without checks: %w", url, resp.StatusCode, err)
 	}
-	return nil
+	var errs []error
+	for _, c := range h.Checks {
+		if !c.Ok && c.Name != startupCheck && c.Detail != nil {
+			errs = append(errs, fmt.Errorf("%s: %s", c.Name, *c.Detail))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func readyFrom(addrs map[string]string, dsn string) client.Ready {

@@ -9,11 +9,13 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/extension"
+	"go.opentelemetry.io/collector/extension/extensioncapabilities"
 
 	"github.com/fermata-io/fermata/api"
 	"github.com/fermata-io/fermata/internal/ingest"
@@ -29,7 +31,10 @@ type Extension struct {
 	set     component.TelemetrySettings
 	version string
 	pages   *Pages
+	more    []api.ReadyCheck
 	beside  map[string]http.Handler // what pages made
+
+	receiving atomic.Bool // all receivers were started and none was stopped
 
 	mu     sync.Mutex
 	server *ingest.Server
@@ -37,7 +42,10 @@ type Extension struct {
 	conn   driver.Conn
 }
 
-var _ extension.Extension = (*Extension)(nil)
+var (
+	_ extension.Extension                   = (*Extension)(nil)
+	_ extensioncapabilities.PipelineWatcher = (*Extension)(nil)
+)
 
 // Start opens the listener. ClickHouse may still be away: /readyz and the answers say so.
 func (e *Extension) Start(ctx context.Context, host component.Host) error {
@@ -53,10 +61,11 @@ func (e *Extension) Start(ctx context.Context, host component.Host) error {
 	opt := api.Options{
 		Requests: requests.New(conn, limits),
 		Findings: findings.NewReader(conn),
-		Ready: []api.ReadyCheck{
+		Ready: append([]api.ReadyCheck{
 			{Name: "clickhouse", Check: func(ctx context.Context) (string, error) { return "answers", clickhouse.Ping(ctx, conn) }},
 			{Name: "schema", Check: schema.check},
-		},
+			{Name: "receivers", Check: e.checkReceivers},
+		}, e.more...),
 		QueryTimeout:     e.cfg.QueryTimeout,
 		CollectorMetrics: e.cfg.MetricsURL,
 		Version:          e.version,
@@ -81,6 +90,25 @@ func (e *Extension) Start(ctx context.Context, host component.Host) error {
 	}
 	e.server, e.api, e.conn = srv, a, conn
 	return nil
+}
+
+// Ready is told when all receivers were started: whoever reads 200 at /readyz can send.
+func (e *Extension) Ready() error {
+	e.receiving.Store(true)
+	return nil
+}
+
+// NotReady is told before receivers are stopped.
+func (e *Extension) NotReady() error {
+	e.receiving.Store(false)
+	return nil
+}
+
+func (e *Extension) checkReceivers(context.Context) (string, error) {
+	if !e.receiving.Load() {
+		return "", errors.New("the receivers of this process are starting or stopping; ask again")
+	}
+	return "listen", nil
 }
 
 // withPages puts the pages in front of the API. A path is looked at as it came: the API's ids may hold what a multiplexer

@@ -3,8 +3,10 @@ package apiextension_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -61,13 +63,22 @@ func TestConfig(t *testing.T) {
 	}
 }
 
+// start runs the extension as the Collector does once all receivers listen.
 func start(t *testing.T, dsn string) string {
+	t.Helper()
+	ext, url := startEarly(t, dsn)
+	require.NoError(t, ext.Ready())
+	return url
+}
+
+// startEarly runs the extension before any receiver listens, with a check of the program around it.
+func startEarly(t *testing.T, dsn string, more ...api.ReadyCheck) (*apiextension.Extension, string) {
 	t.Helper()
 	cfg := apiextension.NewDefaultConfig()
 	cfg.NetAddr.Endpoint = "127.0.0.1:0"
 	cfg.ClickHouse.DSN = configopaque.String(dsn)
 	cfg.ClickHouse.DialTimeout = time.Second
-	ext, err := apiextension.NewFactory(nil).Create(context.Background(), extensiontest.NewNopSettings(apiextension.Type), cfg)
+	ext, err := apiextension.NewFactory(nil, more...).Create(context.Background(), extensiontest.NewNopSettings(apiextension.Type), cfg)
 	require.NoError(t, err)
 	require.NoError(t, ext.Start(context.Background(), componenttest.NewNopHost()))
 	t.Cleanup(func() {
@@ -77,7 +88,7 @@ func start(t *testing.T, dsn string) string {
 	})
 	addrs := ext.(*apiextension.Extension).Addrs()
 	require.Equal(t, ext.(*apiextension.Extension).Addr().String(), addrs["api"])
-	return "http://" + addrs["api"]
+	return ext.(*apiextension.Extension), "http://" + addrs["api"]
 }
 
 func get(t *testing.T, url string) (int, http.Header, []byte) {
@@ -106,9 +117,9 @@ func TestClickHouseAway(t *testing.T) {
 	require.NotEmpty(t, header.Get("Retry-After"))
 	var h api.Health
 	require.NoError(t, json.Unmarshal(body, &h))
-	require.Len(t, h.Checks, 2)
+	require.Len(t, h.Checks, 3)
 	for _, c := range h.Checks {
-		require.False(t, c.Ok, c.Name)
+		require.Equal(t, c.Name == "receivers", c.Ok, c.Name)
 	}
 	for _, path := range []string{"/v1/requests", "/v1/requests/x"} {
 		status, header, body = get(t, url+path)
@@ -181,6 +192,40 @@ func TestSchemaTooOld(t *testing.T) {
 	migrate(t, cfg)
 	status, _, body = get(t, url+"/readyz")
 	require.Equal(t, http.StatusOK, status, "%s", body)
+}
+
+// Whoever waits for /readyz can send: it says 503 until the receivers listen, and again when they are stopped.
+func TestNotReadyWithoutReceivers(t *testing.T) {
+	dsn, cfg := database(t)
+	migrate(t, cfg)
+	var open atomic.Bool
+	ext, url := startEarly(t, dsn, api.ReadyCheck{Name: "around", Check: func(context.Context) (string, error) {
+		if !open.Load() {
+			return "", errors.New("not yet")
+		}
+		return "", nil
+	}})
+	expect := func(want int, failing ...string) {
+		t.Helper()
+		status, _, body := get(t, url+"/readyz")
+		require.Equal(t, want, status, "%s", body)
+		var h api.Health
+		require.NoError(t, json.Unmarshal(body, &h))
+		var got []string
+		for _, c := range h.Checks {
+			if !c.Ok {
+				got = append(got, c.Name)
+			}
+		}
+		require.Equal(t, failing, got)
+	}
+	expect(http.StatusServiceUnavailable, "receivers", "around")
+	require.NoError(t, ext.Ready())
+	expect(http.StatusServiceUnavailable, "around")
+	open.Store(true)
+	expect(http.StatusOK)
+	require.NoError(t, ext.NotReady())
+	expect(http.StatusServiceUnavailable, "receivers")
 }
 
 func TestRequestFromTheEngine(t *testing.T) {

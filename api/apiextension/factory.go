@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/collector/extension"
 	"go.uber.org/zap"
 
+	"github.com/fermata-io/fermata/api"
 	"github.com/fermata-io/fermata/storage/requests"
 )
 
@@ -34,10 +35,11 @@ type Pages struct {
 	New func(Source) (map[string]http.Handler, error)
 }
 
-// NewFactory returns the factory of `fermata_api`. pages may be nil: then only the API is served.
-func NewFactory(pages *Pages) extension.Factory {
+// NewFactory returns the factory of `fermata_api`. pages may be nil: then only the API is served. more are
+// checks of /readyz after the extension's own.
+func NewFactory(pages *Pages, more ...api.ReadyCheck) extension.Factory {
 	create := func(_ context.Context, set extension.Settings, cfg component.Config) (extension.Extension, error) {
-		return &Extension{cfg: cfg.(*Config), set: set.TelemetrySettings, version: set.BuildInfo.Version, pages: pages}, nil
+		return &Extension{cfg: cfg.(*Config), set: set.TelemetrySettings, version: set.BuildInfo.Version, pages: pages, more: more}, nil
 	}
 	return extension.NewFactory(Type, func() component.Config { return NewDefaultConfig() }, create, component.StabilityLevelAlpha)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 )
 
 const patience = 60 * time.Second
@@ -117,6 +118,13 @@ func TestSecondProcessIsKeptOut(t *testing.T) {
 	_, err := Start(t.Context(), cfg, zap.NewNop())
 	require.ErrorIs(t, err, ErrLocked)
 	require.ErrorContains(t, err, fmt.Sprintf("process %d", os.Getpid()))
+
+	cfg.LockTimeout = 100 * time.Millisecond
+	core, logs := observer.New(zap.WarnLevel)
+	_, err = Start(t.Context(), cfg, zap.New(core))
+	require.ErrorIs(t, err, ErrLocked)
+	require.Equal(t, 1, logs.Len(), "whoever waits is told at once, and once")
+	require.Contains(t, logs.All()[0].ContextMap()["holder"], fmt.Sprintf("process %d", os.Getpid()))
 
 	require.NoError(t, e.Stop(t.Context()))
 	require.NoError(t, e.Stop(t.Context()), "stopping twice is harmless")

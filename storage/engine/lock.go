@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"go.uber.org/zap"
 )
 
 // ErrLocked is returned by Start when another process has the data folder.
@@ -16,12 +18,13 @@ var ErrLocked = errors.New("the data folder is in use")
 
 // lockDir takes the lock of a data folder. The lock belongs to the open file, which the child inherits: it is free
 // only when the supervisor and its child are both gone, so that an orphan still writing keeps a new process out.
-func lockDir(ctx context.Context, path string, timeout time.Duration) (*os.File, error) {
+func lockDir(ctx context.Context, path string, timeout time.Duration, log *zap.Logger) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the user's own data folder
 	if err != nil {
 		return nil, fmt.Errorf("open lock: %w", err)
 	}
 	deadline := time.Now().Add(timeout)
+	told := timeout == 0 // the error follows at once
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
@@ -33,6 +36,10 @@ func lockDir(ctx context.Context, path string, timeout time.Duration) (*os.File,
 		if time.Now().After(deadline) {
 			err := fmt.Errorf("%w: %s is held by %s; stop it or use another data folder", ErrLocked, path, holder(f))
 			return nil, errors.Join(err, f.Close())
+		}
+		if !told {
+			told = true
+			log.Warn("data folder is in use; waiting for it", zap.String("holder", holder(f)), zap.Duration("lock_timeout", timeout))
 		}
 		if err := sleep(ctx, 50*time.Millisecond); err != nil {
 			return nil, errors.Join(err, f.Close())

@@ -55,12 +55,12 @@ func Start(ctx context.Context, cfg Config, log *zap.Logger) (*Engine, error) {
 	cfg.DataDir = dir
 	lib, err := FindLibrary(cfg.Library)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("engine: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("engine: make data folder: %w", err)
 	}
-	lock, err := lockDir(ctx, cfg.path("lock"), cfg.LockTimeout)
+	lock, err := lockDir(ctx, cfg.path("lock"), cfg.LockTimeout, log)
 	if err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
 	}

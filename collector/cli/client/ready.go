@@ -48,8 +48,10 @@ func DefaultDataDir() string {
 var ErrNotRunning = errors.New("no running `fermata up` found")
 
 // ReadReady reads the ready file of the `fermata up` that uses dir.
-func ReadReady(dir string) (Ready, error) {
-	name := filepath.Join(dir, ReadyFileName)
+func ReadReady(dir string) (Ready, error) { return ReadReadyFile(filepath.Join(dir, ReadyFileName)) }
+
+// ReadReadyFile reads the ready file called name.
+func ReadReadyFile(name string) (Ready, error) {
 	raw, err := os.ReadFile(name) //nolint:gosec // the user names the folder
 	if errors.Is(err, fs.ErrNotExist) {
 		return Ready{}, fmt.Errorf("%w: %s does not exist; start it with `fermata up`, or say where it is with --data DIR or --api URL", ErrNotRunning, name)
