@@ -70,4 +70,32 @@ func TestDecodeGatewayProblems(t *testing.T) {
 	f(`"chunks":{"t":[2,1]}`, "1 b chunks.t[1]: is 1, before the entry in front of it (2); times must ascend")
 	f(`"chunks":{"t":[1]},"attempt":0`, "1 b attempt: is 0; want 1 to 1000")
 	f(`"chunks":{"t":[1]},"started_at":5`, "1 b started_at: is out of range (5); want microseconds since 1970-01-01")
+	f(`"first_byte_at":1760000000300000,"last_byte_at":1760000000200000`, "1 b last_byte_at: is 100000 µs before first_byte_at")
+	f(`"first_byte_at":1759999999000000`, "1 b first_byte_at: is 1000000 µs before received_at")
+	f(`"last_byte_at":1759999999000000`, "1 b last_byte_at: is 1000000 µs before received_at")
+	f(`"cancelled_at":1759999999000000`, "1 b cancelled_at: is 1000000 µs before received_at")
+	f(`"upstream_sent_at":1759999999997999`, "1 b upstream_sent_at: is 2001 µs before received_at")
+	f(`"upstream_sent_at":1760000000500000,"upstream_closed_at":1760000000400000`, "1 b upstream_closed_at: is 100000 µs before upstream_sent_at")
+	f(`"status":99999`, "1 b status: is 99999; want an HTTP status, 100 to 999")
+	f(`"status":7`, "1 b status: is 7; want an HTTP status, 100 to 999")
+	f(`"attempts":[{"start":1760000000300000,"end":1760000000200000}]`, "1 b attempts[0].end: is 100000 µs before start")
+	f(`"attempts":[{},{"status":1000}]`, "1 b attempts[1].status: is 1000; want an HTTP status, 100 to 999")
+	f(`"attempts":[{"served":true},{},{"served":true}]`, "1 b attempts[2].served: is true, as that of attempts[0] is; the user got one attempt")
+}
+
+// Clocks have grains, and gateways round each time apart.
+func TestGatewayTimesWithinRounding(t *testing.T) {
+	for _, extra := range []string{
+		`"upstream_sent_at":1760000000000000,"first_byte_at":1760000000000000,"last_byte_at":1760000000000000`,
+		`"first_byte_at":1760000000201000,"last_byte_at":1760000000200000`,
+		`"first_byte_at":1759999999998000`,
+		`"attempts":[{"start":1760000000002000,"end":1760000000002000,"served":true},{"served":false}]`,
+		`"attempts":[{"start":1760000000002000},{"end":1760000000001000}]`,
+		`"last_byte_at":1760000000200000`,
+		`"status":0`, `"status":499`, `"status":561`, `"status":999`, `"status":101`,
+	} {
+		items, _, errs := wire.DecodeGateways([]byte(`{"request_id":"b","received_at":1760000000000000,`+extra+`}`), options())
+		require.Empty(t, problems(errs), extra)
+		require.Len(t, items, 1)
+	}
 }

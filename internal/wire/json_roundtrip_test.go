@@ -95,14 +95,27 @@ func instant(t *rapid.T) func(reflect.Value) {
 	}
 }
 
+// ascending draws instants of which none is before the one drawn before.
+func ascending(t *rapid.T) func(reflect.Value) {
+	at := int64(1_760_000_000_000_000)
+	return func(v reflect.Value) {
+		at += rapid.Int64Range(0, 100_000_000).Draw(t, "instant")
+		v.SetInt(at)
+	}
+}
+
 func common(t *rapid.T) map[string]func(reflect.Value) {
 	class := str(t, "", "timeout", "http_500")
 	return map[string]func(reflect.Value){
 		"RequestID": str(t, "r-1", "a.b:c_d"), "Tenant": str(t, "default", "acme"),
 		"QueryType": str(t, "", "short_qa", "other"), "ErrorType": class, "Attempts[].ErrorType": class,
 		"TraceID": str(t, "", "0af7651916cd43dd8448eb211c80319c"), "SpanID": str(t, "", "b7ad6b7169203331"),
-		"Aliases[]": str(t, "x", "chatcmpl-1"),
+		"Aliases[]": str(t, "x", "chatcmpl-1"), "Status": status(t), "Attempts[].Status": status(t),
 	}
+}
+
+func status(t *rapid.T) func(reflect.Value) {
+	return func(v reflect.Value) { v.SetInt(rapid.SampledFrom([]int64{0, 100, 200, 503, 999}).Draw(t, "status")) }
 }
 
 var same = cmp.Options{cmpopts.EquateEmpty(), cmpopts.EquateNaNs()}
@@ -139,8 +152,16 @@ func TestGatewayRoundTrip(t *testing.T) {
 	s := compile(t, endpoints[1].schema)
 	rapid.Check(t, func(t *rapid.T) {
 		special := common(t)
+		next := ascending(t)
 		for _, f := range []string{"ReceivedAt", "UpstreamSentAt", "FirstByteAt", "LastByteAt", "CancelledAt", "UpstreamClosedAt", "Attempts[].Start"} {
-			special[f] = instant(t)
+			special[f] = next
+		}
+		served := false
+		special["Attempts[].Served"] = func(v reflect.Value) {
+			if !served {
+				served = rapid.Bool().Draw(t, "served")
+				v.SetBool(served)
+			}
 		}
 		special["Attempts[].End"] = func(reflect.Value) {}
 		n := uint64(0)

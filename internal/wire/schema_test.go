@@ -89,14 +89,14 @@ var values = []string{
 	`{"definition":"x","ttft_us":1}`, `{"ttft_us":"1"}`, `{"time_origin":1760000000000000.25,"now":5.5}`, `{"time_origin":-1}`, `{"rtt":50.5,"downlink":1.55,"type":"4g"}`, `{"downlink":-1}`,
 	`{"t":[1,2],"kind_runs":[["role",1],["content",1]]}`, `{"t":[1],"kind_runs":[["content",0]]}`, `{"t":[1],"kind_runs":[["x",1]]}`, `{"t":[1],"kind_runs":[["content",1,1]]}`,
 	`{"t":[1],"kind_runs":[["content"]]}`, `{"t":[1],"kind_runs":["content",1]}`, `{"t":[1],"kind_runs":[["content",1]],"kind":["content"]}`, `{"t":[1],"kind_runs":[["content",200001]]}`,
-	`10000`, `10001`, `1.25`, `0.5`,
+	`10000`, `10001`, `99`, `100`, `999`, `1.25`, `0.5`,
 	`[{"request_id":"r"}]`, `[{"request_id":"r","recv":{"t":[1]}},{}]`, `[5]`, `[{"streams":[]}]`, `[{"request_id":"a b"}]`,
 }
 
 // beyond are the words of problems that a schema can't see.
 var beyond = []string{
 	"must ascend", "arrays of one object", "looks like", "in the future", "is out of range (9223372036854775807)", "before the last chunk", "a second time", "are these nanoseconds",
-	"is before start", "given twice", "is missing; a record needs", "does not hold",
+	"µs before ", "given twice", "is missing; a record needs", "does not hold",
 }
 
 // TestSchemaAgreesWithDecoder gives every field every value: both take it, or both refuse it.

@@ -102,12 +102,16 @@ func (c *checker) instant(field string, us int64) {
 	c.optInstant(field, us)
 }
 
+// inside reports whether an instant is one that a record can tell of.
+func (c *checker) inside(us int64) bool {
+	return us >= c.lim.OldestUS && us <= c.now+c.lim.MaxFuture.Microseconds()
+}
+
 func (c *checker) optInstant(field string, us int64) {
 	if us == 0 {
 		return
 	}
-	latest := c.now + c.lim.MaxFuture.Microseconds()
-	inside := func(v int64) bool { return v >= c.lim.OldestUS && v <= latest }
+	latest, inside := c.now+c.lim.MaxFuture.Microseconds(), c.inside
 	switch {
 	case inside(us):
 	case us < 0:
@@ -157,6 +161,23 @@ func (c *checker) count(field string, o Opt[int64]) {
 		c.fail(field, "is negative (%d)", o.V)
 	case o.OK && o.V > math.MaxUint32:
 		c.fail(field, "is too large (%d)", o.V)
+	}
+}
+
+// roundingUS is how far an instant may lie before one that it can't precede: gateways round each of theirs apart, to milliseconds.
+const roundingUS = 2000
+
+// notBefore checks the order of two instants of one clock, where both are given and sound.
+func (c *checker) notBefore(field string, us int64, than string, first int64) {
+	if c.inside(us) && c.inside(first) && us < first-roundingUS {
+		c.fail(field, "is %d µs before %s", first-us, than)
+	}
+}
+
+// status checks an HTTP status; 0: not known. Servers have numbers of their own above 599.
+func (c *checker) status(field string, n int32) {
+	if n != 0 && (n < 100 || n > 999) {
+		c.fail(field, "is %d; want an HTTP status, 100 to 999", n)
 	}
 }
 
@@ -308,6 +329,7 @@ func (s *Stream) Validate(now time.Time, lim Limits) error {
 	} {
 		c.offset(f.name, f.v, lim.MaxOffset)
 	}
+	c.status("status", s.Status)
 	c.instant("started_at", s.StartedAt)
 	c.chunks("chunks", &s.Chunks, lim.MaxOffset)
 	if s.EndUS.OK && s.Chunks.Len() > 0 && s.EndUS.V < s.Chunks.T[s.Chunks.Len()-1] {
@@ -427,14 +449,36 @@ func (g *Gateway) Validate(now time.Time, lim Limits) error {
 	} {
 		c.count(f.name, f.v)
 	}
+	c.status("status", g.Status)
+	for _, f := range [...]struct {
+		name string
+		v    int64
+	}{
+		{"upstream_sent_at", g.UpstreamSentAt},
+		{"first_byte_at", g.FirstByteAt},
+		{"last_byte_at", g.LastByteAt},
+		{"cancelled_at", g.CancelledAt},
+		{"upstream_closed_at", g.UpstreamClosedAt},
+	} {
+		c.notBefore(f.name, f.v, "received_at", g.ReceivedAt)
+	}
+	c.notBefore("last_byte_at", g.LastByteAt, "first_byte_at", g.FirstByteAt)
+	c.notBefore("upstream_closed_at", g.UpstreamClosedAt, "upstream_sent_at", g.UpstreamSentAt)
 	c.list("route_decision.candidates", len(g.RouteDecision.Candidates))
 	c.list("attempts", len(g.Attempts))
-	seen := make(map[uint32]bool, len(g.Attempts))
-	for i := range g.Attempts {
-		if i >= lim.MaxAliases {
+	c.attempts(g.Attempts)
+	c.ids(g.TraceID, g.SpanID, g.Aliases)
+	return c.err()
+}
+
+func (c *checker) attempts(all []Attempt) {
+	seen := make(map[uint32]bool, len(all))
+	served := ""
+	for i := range all {
+		if i >= c.lim.MaxAliases {
 			break
 		}
-		a, at := &g.Attempts[i], fmt.Sprintf("attempts[%d]", i)
+		a, at := &all[i], fmt.Sprintf("attempts[%d]", i)
 		if a.Attempt == 0 || a.Attempt > 1000 {
 			c.fail(at+".attempt", "is %d; want 1 to 1000", a.Attempt)
 		} else if seen[a.Attempt] {
@@ -444,15 +488,20 @@ func (g *Gateway) Validate(now time.Time, lim Limits) error {
 		c.optInstant(at+".start", a.Start)
 		c.optInstant(at+".end", a.End)
 		if a.Start != 0 && a.End != 0 && a.End < a.Start {
-			c.fail(at+".end", "is before start")
+			c.fail(at+".end", "is %d µs before start", a.Start-a.End)
+		}
+		c.status(at+".status", a.Status)
+		switch {
+		case a.Served && served != "":
+			c.fail(at+".served", "is true, as that of %s is; the user got one attempt", served)
+		case a.Served:
+			served = at
 		}
 		c.str(at+".deployment", a.Deployment)
 		c.str(at+".provider", a.Provider)
 		c.str(at+".model", a.Model)
 		c.str(at+".error", a.ErrorType)
 	}
-	c.ids(g.TraceID, g.SpanID, g.Aliases)
-	return c.err()
 }
 
 // Validate checks the record against the limits. The page's own wall clock may be wrong by any amount, so

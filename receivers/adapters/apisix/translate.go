@@ -113,7 +113,7 @@ func One(obj []byte) (wire.Gateway, error) {
 	if !status.Known {
 		status = e.Status
 	}
-	if status.Known && status.V > 0 && status.V < 1000 {
+	if status.Known && status.V >= 100 && status.V < 1000 {
 		g.Status = int32(status.V)
 	}
 	switch {

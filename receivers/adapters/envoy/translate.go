@@ -272,7 +272,9 @@ func (v *values) code(g *wire.Gateway) error {
 	if err != nil || n < 0 || n > 999 {
 		return wire.Fieldf("response_code", "is not an HTTP status")
 	}
-	g.Status = int32(n)
+	if n >= 100 { // 0: there was no answer
+		g.Status = int32(n)
+	}
 	return nil
 }
 

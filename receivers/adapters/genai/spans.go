@@ -237,7 +237,7 @@ func (b *Batch) common(s *wire.Stream) IDSource {
 	}
 	s.FinishReason = first(s.FinishReason, f.finishReason())
 	s.ErrorType = wire.ErrorClass(first(s.ErrorType, f.str(semconv.ErrorType), f.str(semconv.ExceptionType)))
-	if n, ok := f.int(semconv.HTTPStatus); ok && s.Status == 0 && n > 0 && n < 1000 {
+	if n, ok := f.int(semconv.HTTPStatus); ok && s.Status == 0 && n >= 100 && n < 1000 {
 		s.Status = int32(n)
 	}
 	return d.source

@@ -110,7 +110,7 @@ func One(obj []byte) (wire.Gateway, error) {
 		// Kong's parts are rounded apart: the whole may be a millisecond less than its first byte.
 		g.LastByteAt = max(g.ReceivedAt+r.V, g.FirstByteAt)
 	}
-	if s := e.Response.Status; s.Known && s.V > 0 && s.V < 1000 {
+	if s := e.Response.Status; s.Known && s.V >= 100 && s.V < 1000 {
 		g.Status = int32(s.V)
 	}
 	switch {
@@ -183,7 +183,7 @@ func (e *entry) attempts(g *wire.Gateway) {
 		case t.BalancerStart.Known && t.BalancerStart.V > 0 && t.BalancerStart.V < 1e15:
 			a.Start = int64(t.BalancerStart.V * 1000)
 		}
-		if t.Code.Known && t.Code.V > 0 && t.Code.V < 1000 {
+		if t.Code.Known && t.Code.V >= 100 && t.Code.V < 1000 {
 			a.Status = int32(t.Code.V)
 		}
 		if t.State != "" {

@@ -152,6 +152,9 @@ func (p *payload) gateway() wire.Gateway {
 	g.Retries = either(p.Metadata.V.Retries.Count(), header(p.Hidden.V.Headers, "x-litellm-attempted-retries"))
 	g.Fallbacks = either(p.Metadata.V.Fallbacks.Count(), header(p.Hidden.V.Headers, "x-litellm-attempted-fallbacks"))
 	p.outcome(&g)
+	if g.LastByteAt != 0 && g.FirstByteAt > g.LastByteAt || g.FirstByteAt < g.ReceivedAt {
+		g.FirstByteAt = 0 // LiteLLM's completionStartTime is a guess where nothing was streamed
+	}
 	p.reported(&g)
 	a := wire.Attempt{
 		Attempt: 1, Deployment: g.Deployment, Provider: g.Provider, Model: g.Model,
