@@ -49,6 +49,7 @@ func TestFindings(t *testing.T) {
 	}}))
 	a := get(t, s, http.MethodGet, "/v1/findings?kind=stall&since=2h&until=1h&limit=7&cursor=MS5h&tenant=acme")
 	require.Equal(t, http.StatusOK, a.status, "%s", a.body)
+	require.Contains(t, string(a.body), `"target":{"provider":null,"deployment":null,"model":null,"model_version":null}`)
 	require.Equal(t, findings.Filter{Tenant: "acme", Kind: "stall", Since: now.Add(-2 * time.Hour), Until: now.Add(-time.Hour), Limit: 7, Cursor: "MS5h"}, asked)
 	get(t, s, http.MethodGet, "/v1/findings")
 	require.Equal(t, findings.Filter{Tenant: "default", Limit: 100}, asked, "no window unless asked for")

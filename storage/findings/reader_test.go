@@ -67,6 +67,14 @@ func TestFindingComesBack(t *testing.T) {
 		"target":{"provider":"p","deployment":"d","model":"m","model_version":"v"},"query_type":"short_qa"}`, f.ID, began), string(b))
 }
 
+// What is not known of a target is null, as in the request's own target.
+func TestUnknownTargetIsNull(t *testing.T) {
+	row := findings.Row{Model: "m"}
+	b, err := json.Marshal(row.Finding().Target)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"provider":null,"deployment":null,"model":"m","model_version":null}`, string(b))
+}
+
 // The state with the greatest revision holds, however often and in whatever order the states arrive.
 func TestStatesOfOneFinding(t *testing.T) {
 	db := storagetest.New(t)

@@ -96,12 +96,20 @@ type Finding struct {
 // At is the instant the finding began, µs since the Unix epoch.
 func (f *Finding) At() int64 { return f.StartedAt + f.StartUS }
 
-// Target is who served the request.
+// Target is who served the request; nil: not known.
 type Target struct {
-	Provider     string `json:"provider"`
-	Deployment   string `json:"deployment"`
-	Model        string `json:"model"`
-	ModelVersion string `json:"model_version"`
+	Provider     *string `json:"provider"`
+	Deployment   *string `json:"deployment"`
+	Model        *string `json:"model"`
+	ModelVersion *string `json:"model_version"`
+}
+
+// known returns s, or nil when it is empty.
+func known(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
 }
 
 // Finding returns the row as the API tells it.
@@ -110,11 +118,8 @@ func (r *Row) Finding() Finding {
 		ID: r.ID, Kind: r.Kind, Tenant: r.Tenant, RequestID: r.RequestID, Tier: r.Tier, Attempt: uint32(r.Attempt), Emitter: r.Emitter,
 		Channel: r.Channel, StartUS: r.StartUS, DurationUS: r.DurationUS, Open: r.Open, Severity: r.Severity, Attribution: r.Attribution,
 		Confidence: float64(r.Confidence) / 1000, Evidence: json.RawMessage(r.Evidence), StartedAt: int64(r.StartedAt),
-		Target:    Target{r.Provider, r.Deployment, r.Model, r.ModelVersion},
-		QueryType: r.QueryType,
-	}
-	if r.Grade != "" {
-		f.Grade = &r.Grade
+		Target:    Target{known(r.Provider), known(r.Deployment), known(r.Model), known(r.ModelVersion)},
+		QueryType: r.QueryType, Grade: known(r.Grade),
 	}
 	if r.Chunk.OK {
 		n := int64(r.Chunk.V)

@@ -50,7 +50,7 @@ var findingColumns = []listColumn[findings.Finding]{
 	}},
 	{title: "cause", value: func(_ *painter, f *findings.Finding) string { return clean(f.Attribution) }},
 	{title: "sure", drop: 6, right: true, value: func(_ *painter, f *findings.Finding) string { return fmt.Sprintf("%.0f %%", f.Confidence*100) }},
-	{title: "model", drop: 5, value: func(p *painter, f *findings.Finding) string { return p.clip(clean(f.Target.Model), 20) }},
+	{title: "model", drop: 5, value: func(p *painter, f *findings.Finding) string { return p.clip(str(f.Target.Model), 20) }},
 }
 
 // RenderFindings writes a page of findings as a table.
