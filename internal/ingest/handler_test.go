@@ -199,6 +199,20 @@ func TestCutAndSlowBodies(t *testing.T) {
 	require.Equal(t, "HTTP/1.1 413 Request Entity Too Large", raw(t, url, head+"Content-Length: 99999999999\r\n\r\n", false))
 }
 
+// A client that sends its whole body before it reads gets the answer, not a reset connection.
+func TestTooLargeIsAnsweredToWhoSendsFirst(t *testing.T) {
+	url, _ := serve(t, nil, consumertest.NewNop())
+	const size = 50 << 20
+	head := "POST /v1/chunks HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+	body := strings.Repeat(" ", size)
+	for name, request := range map[string]string{
+		"announced": head + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", size, body),
+		"chunked":   head + fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", size, body),
+	} {
+		require.Equal(t, "HTTP/1.1 413 Request Entity Too Large", raw(t, url, request, false), name)
+	}
+}
+
 func TestReceivedLimit(t *testing.T) {
 	url, _ := serve(t, func(c *ingest.Config) { c.HTTP.Get().MaxRequestBodySize = 1000 }, consumertest.NewNop())
 	got := ingesttest.Do(t, url+"/v1/chunks", ingesttest.Request{Body: []byte(good + strings.Repeat(" ", 2000))})

@@ -30,6 +30,7 @@ func Serve(ctx context.Context, host component.Host, set component.TelemetrySett
 	if err != nil {
 		return nil, errors.Join(err, ln.Close())
 	}
+	srv.Handler = drain(srv.Handler)
 	s := &Server{srv: srv, addr: ln.Addr(), done: make(chan struct{})}
 	set.Logger.Info("HTTP server started", zap.Stringer("address", s.addr))
 	go func() {
