@@ -44,7 +44,7 @@ func (c *Config) Estimate(requests []Bounds, x int64) (e Estimate, ok bool) {
 	if !ok {
 		return e, true // the rate changed in between: what causality leaves is all there is
 	}
-	rate, offset := r.roomiest()
+	rate, offset := r.roomiest(longest(requests))
 	e.Rate = rate
 	if e.RoundTrip = bestRoundTrip(requests, rate); e.RoundTrip < 0 {
 		return e, true
@@ -57,23 +57,50 @@ func (c *Config) Estimate(requests []Bounds, x int64) (e Estimate, ok bool) {
 }
 
 // roomiest returns the rate of the line that leaves most room to both sides, and its value at the asked instant. The
-// longest upright chord of a convex polygon passes through one of its corners.
-func (r *region) roomiest() (rate, offset float64) {
-	room := math.Inf(-1)
-	for _, v := range r.polygon {
+// longest upright chord of a convex polygon passes through one of its corners. A rate other than 0 must leave more room than it
+// makes within one request, which is span µs long: a request's first and last bound alone tell nothing of the rate.
+func (r *region) roomiest(span float64) (rate, offset float64) {
+	best := math.Inf(-1)
+	try := func(b float64) {
 		hi, lo := math.Inf(1), math.Inf(-1)
 		for _, h := range r.upper {
-			hi = min(hi, h.v-v.b*h.dx)
+			hi = min(hi, h.v-b*h.dx)
 		}
 		for _, h := range r.lower {
-			lo = max(lo, -h.v-v.b*h.dx)
+			lo = max(lo, -h.v-b*h.dx)
 		}
-		d := hi - lo - room
-		if d > tiny || d > -tiny && math.Abs(v.b) < math.Abs(rate) {
-			room, rate, offset = hi-lo, v.b, lo+(hi-lo)/2
+		room := hi - lo - span*math.Abs(b)
+		d := room - best
+		if d > tiny || d > -tiny && math.Abs(b) < math.Abs(rate) {
+			best, rate, offset = room, b, lo+(hi-lo)/2
 		}
 	}
+	least, most := math.Inf(1), math.Inf(-1)
+	for _, v := range r.polygon {
+		least, most = min(least, v.b), max(most, v.b)
+		try(v.b)
+	}
+	if least < 0 && most > 0 {
+		try(0)
+	}
 	return rate, offset
+}
+
+// longest is the time between the first and the last bound of one request, of the longest.
+func longest(requests []Bounds) float64 {
+	span := int64(0)
+	for _, b := range requests {
+		first, last := int64(math.MaxInt64), int64(math.MinInt64)
+		for _, side := range [][]Point{b.Lower, b.Upper} {
+			for _, p := range side {
+				first, last = min(first, p.At), max(last, p.At)
+			}
+		}
+		if last > first {
+			span = max(span, last-first)
+		}
+	}
+	return float64(span)
 }
 
 // bestRoundTrip is the least that one request's own bounds leave, between clocks that run apart at a rate; -1 where none

@@ -67,6 +67,7 @@ func Assemble(tenant, id string, rec Records) *Request {
 	r.Route, r.Region = text(first(gw.route, server.route)), text(first(server.region, gw.region))
 	r.Perceived = perceived(a.client, served)
 	r.Perceived.Parts = a.gapParts(&r.Perceived)
+	a.findClockConflicts()
 	r.Clock = a.clock()
 	if r.Gateway != nil {
 		r.Gateway.Clock = a.gatewayClock()
@@ -89,6 +90,7 @@ type assembly struct {
 
 	session                 []clocks.Row
 	pageServer, pageGateway *otherClock // nil where the page's clock can't be compared
+	relayRule               string      // what a contradiction between page and gateway is told as
 }
 
 // mergeStreams groups segments into streams, gives records under other ids their attempt, and orders them.

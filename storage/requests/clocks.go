@@ -19,6 +19,8 @@ const (
 	ruleStep      = "the clocks stepped between the session's request before and this one"
 	ruleSuspended = "the page's clock stood still between the session's request before and this one: its machine slept"
 	ruleStray     = "the session's requests before and after agree on the clocks, this one contradicts them: a wrong join"
+	ruleRelayed   = "the gateway got the request before the page sent it, or the page a byte before the gateway sent it"
+	ruleThrough   = "page, gateway and server each fit each other, all three together don't: one of them tells more time than passed"
 	ruleGateway   = "the server got the request before the gateway sent it, or the gateway a byte before the server sent it"
 )
 
@@ -37,6 +39,9 @@ func (o *otherClock) at(id string, x int64) (clock.Estimate, bool) {
 	}
 	return o.session.At(id, x)
 }
+
+// broken reports whether the request's own bounds contradict each other.
+func (o *otherClock) broken(id string) bool { return o != nil && slices.Contains(o.session.Broken, id) }
 
 // peerName is whose clock it is. Streams of one emitter to several deployments may be those of several machines.
 func peerName(emitter, deployment string) string { return emitter + "\x00" + deployment }
@@ -110,8 +115,28 @@ func (a *assembly) boundsToServer() (b clock.Bounds) {
 	return b
 }
 
-// boundsToGateway are what this request says of the page's clock against the gateway's.
-func (a *assembly) boundsToGateway() (b clock.Bounds) {
+// boundsToGateway are what this request says of the page's clock against the gateway's: by what the two tell of each other, and by
+// way of the server. They contradict each other where anything does.
+func (a *assembly) boundsToGateway() clock.Bounds {
+	own, at := a.boundsOfRelaying(), a.gateways[0].ReceivedAt
+	a.relayRule = ruleRelayed
+	if clockConfig.Empty(own, at) {
+		return own
+	}
+	a.relayRule = ruleThrough
+	// Within one request the clocks of gateway and server run evenly, unless nothing else fits.
+	both := a.boundsThroughServer(0)
+	both.Add(own)
+	if clockConfig.Empty(both, at) {
+		both = a.boundsThroughServer(clockConfig.MaxRate)
+		both.Add(own)
+	}
+	return both
+}
+
+// boundsOfRelaying are what page and gateway tell of each other. The gateway's first byte is one of the body: headers may have
+// gone before it.
+func (a *assembly) boundsOfRelaying() (b clock.Bounds) {
 	c, g := a.client, &a.gateways[0]
 	if sent := opt(c.RequestSent); sent != nil {
 		b.Sent(c.TimeOrigin+*sent, g.ReceivedAt)
@@ -125,6 +150,19 @@ func (a *assembly) boundsToGateway() (b clock.Bounds) {
 		a.boundsOfText(&b, relay, relay.StartedAt)
 	}
 	return b
+}
+
+// boundsThroughServer are what this request says of the page's clock against the gateway's by way of the server, of which both
+// know when it got the request and sent each byte. Where either contradicts the server, they say nothing.
+func (a *assembly) boundsThroughServer(rate float64) (b clock.Bounds) {
+	if a.pageServer == nil {
+		return b
+	}
+	gateway, at := a.boundsOfGateway(), a.servedStream.StartedAt
+	if clockConfig.Empty(gateway, at) || clockConfig.Empty(a.pageServer.own, at) {
+		return b
+	}
+	return clockConfig.Through(a.pageServer.own, gateway, rate)
 }
 
 // boundsOfText adds what the text of a stream that began at start says.
@@ -167,13 +205,12 @@ func shifted(t []int64, by int64) []int64 {
 }
 
 // clock is the page's clock against the served attempt's server's when the request reached it; nil where the records don't
-// bound it. What contradicts is a conflict.
+// bound it.
 func (a *assembly) clock() *Clock {
 	o := a.pageServer
 	if o == nil {
 		return nil
 	}
-	a.clockConflicts(o)
 	e, ok := o.at(a.id, int64(o.row.StartedAt))
 	if !ok {
 		return nil
@@ -201,15 +238,32 @@ func clockModel(e *clock.Estimate, requests int) *Clock {
 	return c
 }
 
-// clockConflicts tells of bounds that no offset fits: of this request alone, or between it and others of its session.
-func (a *assembly) clockConflicts(o *otherClock) {
-	add := func(rule string, evidence ...int64) {
-		a.conflicts = append(a.conflicts, Conflict{Kind: ConflictClock, Tier: string(wire.TierClient), Detail: rule, Evidence: append([]int64{}, evidence...)})
+// findClockConflicts tells of bounds of the page's clock that no offset fits. What contradicts the server is not told of the
+// gateway once more: it has one cause.
+func (a *assembly) findClockConflicts() {
+	server := a.clockConflicts(a.pageServer, ruleOwnClock)
+	if len(server) == 0 {
+		server = a.clockConflicts(a.pageGateway, a.relayRule)
 	}
-	for _, id := range o.session.Broken {
-		if id == a.id {
-			add(ruleOwnClock, outermost(o.own)...)
-		}
+	a.conflicts = append(a.conflicts, server...)
+}
+
+// clockConflicts are those of this request alone, by a rule, or between it and others of its session.
+func (a *assembly) clockConflicts(o *otherClock, own string) (out []Conflict) {
+	if o == nil {
+		return nil
+	}
+	tier, emitter := wire.TierClient, ""
+	if o == a.pageGateway {
+		tier, emitter = wire.TierGateway, a.gateways[0].Emitter
+	}
+	add := func(rule string, evidence ...int64) {
+		out = append(out, Conflict{
+			Kind: ConflictClock, Tier: string(tier), Emitter: text(emitter), Detail: rule, Evidence: append([]int64{}, evidence...),
+		})
+	}
+	if o.broken(a.id) {
+		add(own, outermost(o.own)...)
 	}
 	numbers := func(b *clock.Break) []int64 {
 		step, uncertainty := b.Step()
@@ -231,6 +285,7 @@ func (a *assembly) clockConflicts(o *otherClock) {
 			add(ruleStray, numbers(b)...)
 		}
 	}
+	return out
 }
 
 // slept reports whether the page's wall clock went on by what its own clock lost since the session's request before.
@@ -261,18 +316,13 @@ func outermost(b clock.Bounds) []int64 {
 	return []int64{lo, hi}
 }
 
-// gatewayClock is the gateway's clock against the served attempt's server's, by this request alone.
-func (a *assembly) gatewayClock() *Clock {
-	s := a.servedStream
-	if len(a.gateways) == 0 || s == nil || s.StartUnknown {
-		return nil
-	}
-	g := &a.gateways[0]
+// boundsOfGateway are what this request says of the gateway's clock against the served attempt's server's.
+func (a *assembly) boundsOfGateway() (b clock.Bounds) {
+	s, g := a.servedStream, &a.gateways[0]
 	sent := g.UpstreamSentAt
 	if _, ga := a.gatewayAttempt(a.served); ga != nil && ga.Start != 0 {
 		sent = ga.Start
 	}
-	var b clock.Bounds
 	if sent != 0 {
 		b.Sent(sent, s.StartedAt)
 	}
@@ -288,12 +338,23 @@ func (a *assembly) gatewayClock() *Clock {
 			b.Positions(clock.Curve{T: shifted(s.line.t, s.StartedAt), Cum: server}, clock.Curve{T: shifted(relay.line.t, relay.StartedAt), Cum: got})
 		}
 	}
+	return b
+}
+
+// gatewayClock is the gateway's clock against the served attempt's server's, by this request alone.
+func (a *assembly) gatewayClock() *Clock {
+	s := a.servedStream
+	if len(a.gateways) == 0 || s == nil || s.StartUnknown {
+		return nil
+	}
+	b := a.boundsOfGateway()
 	if !b.Closed() {
 		return nil
 	}
 	if clockConfig.Empty(b, s.StartedAt) {
 		a.conflicts = append(a.conflicts, Conflict{
-			Kind: ConflictClock, Tier: string(wire.TierGateway), Attempt: known(a.served), Emitter: text(g.Emitter), Detail: ruleGateway, Evidence: outermost(b),
+			Kind: ConflictClock, Tier: string(wire.TierGateway), Attempt: known(a.served), Emitter: text(a.gateways[0].Emitter), Detail: ruleGateway,
+			Evidence: outermost(b),
 		})
 		return nil
 	}

@@ -44,7 +44,7 @@ func (a *assembly) gapParts(p *Perceived) []GapPart {
 
 	// What passed between the page's sending and its receiving, less the server's time.
 	way := got - sent - answer
-	hop := a.gatewayHop(answer)
+	hop := a.gatewayHop(answer, got-sent)
 	add(PartPage, sent-c.Submit.V)
 	switch {
 	case hop != nil && hop.content != 0:
@@ -74,25 +74,38 @@ func partOrder(part string) int {
 }
 
 // legs splits the time on the way between page and peer, which got the request at received and sent the text at content on
-// its own clock. inside is what of the way to the peer passed in the gateway before it.
+// its own clock. inside is what of the way to the peer passed in the gateway before it. No leg is told as negative: what both
+// take together is measured, so either takes at least nothing and at most all of it.
 func (a *assembly) legs(o *otherClock, sent, got, received, content, way, inside int64) []GapPart {
+	network := []GapPart{{PartNetwork, way, 0}}
 	there, ok := o.at(a.id, received)
 	var back clock.Estimate
 	if ok {
 		back, ok = o.at(a.id, content)
 	}
 	if !ok {
-		return []GapPart{{PartNetwork, way, 0}}
+		return network
 	}
 	origin := a.client.TimeOrigin
-	up := received + there.Offset - (origin + sent)
+	up := received + there.Offset - (origin + sent) - inside
 	down := origin + got - (content + back.Offset)
-	drift := way + inside - up - down
+	drift := way - up - down
 	const rounding = 10 // µs
 	if drift <= rounding && drift >= -rounding {
 		down, drift = down+drift, 0
 	}
-	out := []GapPart{{PartUplink, up - inside, there.Uncertainty}, {PartDownlink, down, back.Uncertainty}}
+	upBy, downBy := there.Uncertainty, back.Uncertainty
+	if both := up + down; up < 0 || down < 0 {
+		by := min(upBy, downBy)
+		lo, hi := max(0, up-by), min(both, up+by)
+		if lo > hi {
+			return network
+		}
+		up = lo + (hi-lo)/2
+		down, upBy = both-up, hi-up
+		downBy = upBy
+	}
+	out := []GapPart{{PartUplink, up, upBy}, {PartDownlink, down, downBy}}
 	if drift != 0 {
 		out = append(out, GapPart{PartDrift, drift, 0})
 	}
@@ -106,10 +119,10 @@ type hop struct {
 	queue, retries int64
 }
 
-// gatewayHop is nil where no gateway tells when it sent the request on. answer is when the server sent the text, from its
-// start.
-func (a *assembly) gatewayHop(answer int64) *hop {
-	if len(a.gateways) == 0 {
+// gatewayHop is nil where no gateway tells when it sent the request on, or what it tells contradicts the page. answer is when the
+// server sent the text, from its start; most is how long the page waited for that text.
+func (a *assembly) gatewayHop(answer, most int64) *hop {
+	if len(a.gateways) == 0 || a.pageGateway.broken(a.id) {
 		return nil
 	}
 	g, s := &a.gateways[0], a.servedStream
@@ -147,6 +160,10 @@ func (a *assembly) gatewayHop(answer int64) *hop {
 		h.content = max(earliest, g.FirstByteAt)
 		if at, ok := firstEvent(s); ok {
 			h.content = max(earliest, g.FirstByteAt+max(0, answer-at))
+		}
+		// The gateway counts bytes of the body: where the page can't have waited for so long, they were the first text.
+		if h.content-h.received > most {
+			h.content = max(earliest, g.FirstByteAt+answer-*s.ttft)
 		}
 	}
 	return h
