@@ -32,7 +32,7 @@ func (b *beaconReader) refuse(requestID string, err error) {
 
 // item reads a single stream or an envelope.
 func (b *beaconReader) item() error {
-	c := &b.draft
+	c, start := &b.draft, b.i
 	b.rec = Client{Tenant: DefaultTenant, Recv: b.rec.Recv, DOM: b.rec.DOM, Paint: b.rec.Paint}
 	*c = clientDraft{Client: &b.rec, recv: c.recv, dom: c.dom, paint: c.paint}
 	c.resetChunks()
@@ -40,11 +40,12 @@ func (b *beaconReader) item() error {
 		return err
 	}
 	if c.streamsAt == 0 || len(b.errs) > 0 {
-		b.take()
+		b.take(start)
 		return nil
 	}
 	end := b.i
-	b.i = c.streamsAt
+	b.i, b.envelope = c.streamsAt, &start
+	defer func() { b.envelope = nil }()
 	if err := b.streams(); err != nil {
 		return err
 	}
@@ -75,17 +76,18 @@ func (b *beaconReader) streams() error {
 		c.resetChunks()
 		b.errs = b.errs[:0]
 		b.path = append(b.path[:0], pathStep{name: "streams"}, pathStep{i: i})
+		start := b.i
 		if err := clientTable.read(&b.jsonDecoder, c); err != nil {
 			return err
 		}
-		b.take()
+		b.take(start)
 		more, err = b.more(']', false)
 	}
 	return err
 }
 
-// take checks the stream just read and hands it on.
-func (b *beaconReader) take() {
+// take checks the stream just read, an object at start, and hands it on.
+func (b *beaconReader) take(start int) {
 	c := &b.draft
 	if !c.haveSeq && !c.haveFinal {
 		c.Final = true
@@ -96,7 +98,7 @@ func (b *beaconReader) take() {
 	if !b.opt.Now.IsZero() {
 		c.ReceivedAt = b.opt.Now.UnixMicro()
 	}
-	if err := b.checked(c.recv.haveDT || c.dom.haveDT || c.paint.haveDT, c.Validate); err != nil {
+	if err := b.checked(start, c.Validate); err != nil {
 		b.refuse(c.RequestID, err)
 		return
 	}

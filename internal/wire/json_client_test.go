@@ -100,7 +100,7 @@ func TestDecodeClientProblems(t *testing.T) {
 	f(bad(`"visibility":["hidden"]`), "ac", `1 b streams[1].visibility[0]: is a string; want [t, state]`)
 	f(bad(`"long_frames":[[1,-5]]`), "ac", `1 b streams[1].long_frames[0][1]: is negative (-5)`)
 	f(bad(`"retractions":[[1,2,3]]`), "ac", `1 b streams[1].retractions[0]: has 3 entries; want [t, bytes] or an object with t and bytes`)
-	f(bad(`"recv":{"t":[1,2],"kind_runs":[["content",3]]}`), "ac", "1 b streams[1].recv.kind: has 3 entries but recv.t has 2; arrays of one object have one length")
+	f(bad(`"recv":{"t":[1,2],"kind_runs":[["content",3]]}`), "ac", "1 b streams[1].recv.kind_runs: has 3 entries but recv.t has 2; arrays of one object have one length")
 	f(bad(`"recv":{"t":[1],"kind_runs":[["text",1]]}`), "ac", `1 b streams[1].recv.kind_runs[0][0]: is "text"; want `+strings.Join(wire.KindNames(), ", "))
 	f(bad(`"recv":{"t":[1],"kind_runs":[["content",0]]}`), "ac", "1 b streams[1].recv.kind_runs[0][1]: is 0; want at least 1")
 	f(bad(`"recv":{"t":[1],"kind_runs":[["content",1],["done",4000000000]]}`), "ac", "1 b streams[1].recv.kind_runs[1][1]: makes more than 200000 entries; send the stream in segments")
@@ -117,4 +117,23 @@ func TestDecodeClientProblems(t *testing.T) {
 	f(bad(`"clock":{"time_origin":1760000000000}`), "ac", "1 b streams[1].clock.time_origin: looks like milliseconds (1760000000000); want microseconds since 1970-01-01")
 	f(bad(`"clock":{"time_origin":1760000000000000000}`), "ac", "1 b streams[1].clock.time_origin: is out of range (1760000000000000000); want microseconds since 1970-01-01")
 	f(bad(`"request_id":7`), "ac", "1 b streams[1].request_id: is given twice")
+}
+
+// A problem of what a stream inherits has the path of the envelope's field.
+func TestProblemsOfTheEnvelope(t *testing.T) {
+	f := func(body, want string) {
+		t.Helper()
+		_, errs := wire.DecodeClients([]byte(body), options())
+		require.Equal(t, want+"\n", problems(errs), body)
+	}
+	f(`{"session_id":"a\u0000b","streams":[{"request_id":"r"}]}`, "0 r session_id: holds a NUL byte at 1")
+	f(`{"session_id":"s","streams":[{"request_id":"r","session_id":"a\u0000b"}]}`, "0 r streams[0].session_id: holds a NUL byte at 1")
+	f(`{"session_id":"a\u0000b","streams":[{"request_id":"r","session_id":null}]}`, "0 r session_id: holds a NUL byte at 1")
+	f(`{"session_id":"s","clock":{"time_origin":1760000000000},"streams":[{"request_id":"r","clock":{"now":5}}]}`,
+		"0 r clock.time_origin: looks like milliseconds (1760000000000); want microseconds since 1970-01-01")
+	f(`{"session_id":"s","tenant":"a b","streams":[{"request_id":"r"}]}`, "0 r tenant: may hold only letters, digits and . _ : -")
+	f(`{"streams":[{"app":"a"}]}`, "0  streams[0].session_id: is missing; a record needs a session_id or a request_id")
+	f(`{"session_id":"s","streams":[{"request_id":"r","recv":{"dt":[5],"bytes":[1,2]}}]}`,
+		"0 r streams[0].recv.bytes: has 2 entries but recv.t has 1; arrays of one object have one length")
+	f(`[{"session_id":"s","streams":[]},{"session_id":"a\u0000b"}]`, "0  session_id: holds a NUL byte at 1")
 }

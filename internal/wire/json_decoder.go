@@ -16,6 +16,8 @@ type jsonDecoder struct {
 	path  []pathStep
 	errs  []error
 	stats DecodeStats
+	// envelope is where the object starts whose fields the item inherits; nil: there is none.
+	envelope *int
 }
 
 // A pathStep is a field, or an element of an array when name is empty.
@@ -73,18 +75,20 @@ func (d *jsonDecoder) failIn(field, format string, args ...any) {
 // wrongType records that the next value has the wrong type, and skips it.
 func (d *jsonDecoder) wrongType(want string) error {
 	have := "not a JSON value"
-	switch c := d.peek(); {
+	c := d.peek()
+	word := func(w string) bool { return bytes.HasPrefix(d.b[d.i:], []byte(w)) }
+	switch {
 	case c == '"':
 		have = "a string"
 	case c == '{':
 		have = "an object"
 	case c == '[':
 		have = "an array"
-	case c == 't':
+	case word("true"):
 		have = "true"
-	case c == 'f':
+	case word("false"):
 		have = "false"
-	case c == 'n':
+	case word("null"):
 		have = "null"
 	case c == '-' || isDigit(c):
 		have = "a number"

@@ -115,7 +115,7 @@ func EachGateway(body []byte, opt DecodeOptions, yield func(index int, g *Gatewa
 	var rec Gateway
 	draft := gatewayDraft{Gateway: &rec}
 	item := func() error {
-		index := d.stats.Items
+		index, start := d.stats.Items, d.i
 		rec = Gateway{Tenant: DefaultTenant}
 		draft.s = Stream{Attempt: 1, Chunks: draft.s.Chunks}
 		draft.ch.reset(&draft.s.Chunks)
@@ -129,9 +129,9 @@ func EachGateway(body []byte, opt DecodeOptions, yield func(index int, g *Gatewa
 		d.finishChunks(&draft.ch)
 		s := draft.stream()
 		d.stats.Items++
-		problem := d.checked(false, rec.Validate)
+		problem := d.checked(start, rec.Validate)
 		if problem == nil { // also without chunks: what is said about the stream must be right
-			problem = d.checked(draft.ch.haveDT, s.Validate)
+			problem = d.checked(start, s.Validate)
 		}
 		if !draft.haveChunks {
 			s = nil

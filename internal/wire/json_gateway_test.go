@@ -76,6 +76,7 @@ func TestDecodeGatewayProblems(t *testing.T) {
 	f(`"cancelled_at":1759999999000000`, "1 b cancelled_at: is 1000000 µs before received_at")
 	f(`"upstream_sent_at":1759999999997999`, "1 b upstream_sent_at: is 2001 µs before received_at")
 	f(`"upstream_sent_at":1760000000500000,"upstream_closed_at":1760000000400000`, "1 b upstream_closed_at: is 100000 µs before upstream_sent_at")
+	f(`"gateway":"a\u0000b"`, "1 b gateway: holds a NUL byte at 1")
 	f(`"status":99999`, "1 b status: is 99999; want an HTTP status, 100 to 999")
 	f(`"status":7`, "1 b status: is 7; want an HTTP status, 100 to 999")
 	f(`"attempts":[{"start":1760000000300000,"end":1760000000200000}]`, "1 b attempts[0].end: is 100000 µs before start")

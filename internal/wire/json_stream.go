@@ -1,7 +1,5 @@
 package wire
 
-import "strings"
-
 // streamDraft is a stream while it is read.
 type streamDraft struct {
 	*Stream
@@ -174,7 +172,7 @@ func EachStream(body []byte, opt DecodeOptions, yield func(index int, s *Stream,
 	var rec Stream
 	draft := streamDraft{Stream: &rec}
 	item := func() error {
-		index := d.stats.Items
+		index, start := d.stats.Items, d.i
 		rec = Stream{Tenant: DefaultTenant, Tier: TierServer, Attempt: 1, Chunks: rec.Chunks}
 		draft.haveSeq, draft.haveFinal = false, false
 		draft.ch.reset(&rec.Chunks)
@@ -183,7 +181,7 @@ func EachStream(body []byte, opt DecodeOptions, yield func(index int, s *Stream,
 		}
 		d.finishStream(&draft)
 		d.stats.Items++
-		if e := refused(index, rec.RequestID, d.checked(draft.ch.haveDT, rec.Validate)); e != nil {
+		if e := refused(index, rec.RequestID, d.checked(start, rec.Validate)); e != nil {
 			yield(index, nil, e)
 			return nil
 		}
@@ -239,9 +237,9 @@ func (c *Chunks) clone() Chunks {
 	}
 }
 
-// checked returns the problems of the item just read; those that only the whole record shows are looked for
-// when reading found none. Senders of differences are told the field that they sent.
-func (d *jsonDecoder) checked(differences bool, validate validator) error {
+// checked returns the problems of the item just read, an object at start; those that only the whole record shows are looked for
+// when reading found none. Senders are told the field that they sent.
+func (d *jsonDecoder) checked(start int, validate validator) error {
 	if len(d.errs) > 0 || d.opt.Now.IsZero() {
 		return d.joined()
 	}
@@ -251,14 +249,14 @@ func (d *jsonDecoder) checked(differences bool, validate validator) error {
 		prefix = d.where() + "."
 	}
 	for _, e := range FieldErrors(err) {
-		if differences {
-			for _, array := range [...]string{"chunks", "recv", "dom", "paint"} {
-				if rest, ok := strings.CutPrefix(e.Field, array+".t["); ok {
-					e.Field = array + ".dt[" + rest
-				}
-			}
+		field, given := d.sentAs(start, e.Field)
+		e.Field = prefix + field
+		if given || d.envelope == nil {
+			continue
 		}
-		e.Field = prefix + e.Field
+		if field, given = d.sentAs(*d.envelope, field); given {
+			e.Field = field
+		}
 	}
 	return err
 }

@@ -149,6 +149,10 @@ func TestDecodeStreamProblems(t *testing.T) {
 	f("leading zero", ch(`"t":[01]`), "1 b chunks.t[0]: holds a malformed number at byte 113")
 	f("two problems", `"model":5,"chunks":{"t":["x"]}`, "1 b model: is a number; want a string\n1 b chunks.t[0]: is a string; want an integer number of µs")
 	f("cache_hit", `"cache_hit":"most"`, `1 b cache_hit: is "most"; want none, partial or full`)
+	f("cache_hit's level", `"cache_hit":{"result":"full","level":"a\u0000b"}`, `1 b cache_hit.level: holds a NUL byte at 1`)
+	f("cache_hit's result", `"cache_hit":{"result":"most"}`, `1 b cache_hit.result: is "most"; want none, partial or full`)
+	f("cache_level", `"cache_level":"a\u0000b"`, `1 b cache_level: holds a NUL byte at 1`)
+	f("other name", `"ttfb_us":-5`, `1 b ttfb_us: is negative (-5)`)
 	f("message", `"error":"Bob's request timed out"`, "")
 	f("trace", `"trace_id":"xyz"`, `1 b trace_id: is "xyz"; want 32 lower-case hex digits`)
 	f("aliases", `"aliases":["a",1]`, `1 b aliases[1]: is a number; want a string`)
@@ -188,6 +192,12 @@ func TestDecodeStreamBodies(t *testing.T) {
 	f("cut array", "["+a+","+b+`,{"request_id":"c","chu`, false, "a b", "2 c (item): holds a string that is not closed, from byte 117")
 	f("array not closed", "["+a+","+b, false, "a b", "2  (body): the array of items ends early, at byte 98; want a comma or ']'")
 	f("broken item in array", "["+a+`,{"request_id":"x",]},`+b+"]", false, "a b", "1 x (item): has ']' at byte 68; want a field name")
+	f("words that begin like null, true and false", a+"\nnot json\ntry\nfail\n"+c, true, "a c", ""+
+		"1  (item): is not a JSON value; want an object\n1  (item): has 'n' at byte 49; want a JSON value\n"+
+		"2  (item): is not a JSON value; want an object\n2  (item): has 't' at byte 58; want a JSON value\n"+
+		"3  (item): is not a JSON value; want an object\n3  (item): has 'f' at byte 62; want a JSON value")
+	f("null, true and false", "null\ntrue\nfalse\n"+a, true, "a", "0  (item): is null; want an object\n"+
+		"1  (item): is true; want an object\n2  (item): is false; want an object")
 	f("HTML", "<html>", false, "", "0  (item): is not a JSON value; want an object\n0  (item): has '<' at byte 0; want a JSON value")
 	f("not text", "\x00\x01\x02", false, "", "0  (item): is not a JSON value; want an object\n0  (item): has '\\x00' at byte 0; want a JSON value")
 }
