@@ -294,7 +294,7 @@ var rightAnswers = map[string]right{
 		for _, f := range a.p.found(a.t, "") {
 			a.check(f.Kind == "loop", "%s of %s", f.Kind, f.RequestID)
 			loops++
-			a.check(f.RequestID == "new-44" && val(f.Chunk) == int64(10) && f.Target.ModelVersion == "new", "loop of %s at %v", f.RequestID, val(f.Chunk))
+			a.check(f.RequestID == "new-44" && val(f.Chunk) == int64(10) && f.Target.ModelVersion != nil && *f.Target.ModelVersion == "new", "loop of %s at %v", f.RequestID, val(f.Chunk))
 			a.say("%s", describe(&f))
 		}
 		a.check(loops == 1, "%d findings", loops)
