@@ -39,7 +39,7 @@ func TestClearReady(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "ready.json")
 	require.False(t, clearReady(name), "there is none")
 
-	gone := exec.Command(os.Args[0], "-test.run", "^$") //nolint:noctx // ends at once
+	gone := exec.Command(os.Args[0], "-test.run", "^$")
 	require.NoError(t, gone.Run())
 	require.NoError(t, writeReady(name, client.Ready{PID: gone.Process.Pid}))
 	require.False(t, clearReady(name))

@@ -40,7 +40,7 @@ func TestTerminalNeverFills(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, os.Args[0]) //nolint:gosec // ourselves
+	cmd := exec.CommandContext(ctx, os.Args[0])
 	cmd.Env = append(os.Environ(), terminalEnv+"=1")
 	stdin, err := cmd.StdinPipe() // a parent that is there
 	require.NoError(t, err)

@@ -148,6 +148,7 @@ func TestSecondUpIsRefused(t *testing.T) {
 		"--listen-otlp-grpc", "127.0.0.1:0", "--listen-otlp-http", "127.0.0.1:0")
 	require.Equal(t, 1, code)
 	require.Contains(t, errOut, fmt.Sprint(u.PID))
+	require.FileExists(t, filepath.Join(u.data, "ready.json"), "it belongs to the first")
 	code2, _ := u.get(t, "/readyz")
 	require.Equal(t, http.StatusOK, code2)
 }
