@@ -34,6 +34,9 @@ func Request(r *requests.Request, found []wire.Finding) *crosstier.Request {
 			q.Relay = &s
 		}
 	}
+	if r.Client != nil {
+		q.PageBeganAt = r.Client.BeganAt
+	}
 	if r.Clock != nil {
 		q.Clock = &crosstier.Clock{OffsetUS: r.Clock.OffsetUS, UncertaintyUS: r.Clock.UncertaintyUS}
 	}

@@ -23,7 +23,10 @@ type Request struct {
 	Relay   *wire.Stream  // the gateway's own stream
 	Gateway *wire.Gateway // what the gateway says of the request
 	Client  *wire.Client  // what the page saw, its segments merged
-	Clock   *Clock        // nil: the clocks are not bounded
+	// PageBeganAt is when the page's submit event was by the receiver's clock, µs since the Unix epoch; 0: not known. Findings of a page
+	// that no other tier tells of are placed by it.
+	PageBeganAt int64
+	Clock       *Clock // nil: the clocks are not bounded
 	// Parts are what the gap between perceived and server TTFT consists of, in the order in which they passed; they add up to it.
 	// Empty: not known.
 	Parts []Part
@@ -279,6 +282,8 @@ func (v *view) startedAt(tier wire.Tier) int64 {
 			return r.Relay.StartedAt - v.sent
 		case r.Gateway != nil:
 			return r.Gateway.ReceivedAt - v.sent
+		case r.PageBeganAt != 0:
+			return r.PageBeganAt
 		case c.WallNow != 0 && c.ClockNow.OK:
 			return c.WallNow - (c.ClockNow.V - v.origin) // the page's own clock may have stood still
 		}

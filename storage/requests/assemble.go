@@ -40,7 +40,7 @@ func Assemble(tenant, id string, rec Records) *Request {
 		Attempts: a.attempts(), Gateway: a.gateway(), Client: a.client.model(), Findings: []json.RawMessage{},
 	}
 	if r.Client != nil {
-		r.Client.ArrivedAt = slices.MinFunc(rec.Clients, func(x, y wire.Client) int { return cmp.Compare(x.ReceivedAt, y.ReceivedAt) }).ReceivedAt
+		r.Client.ArrivedAt, r.Client.BeganAt = a.client.arrival(rec.Clients)
 	}
 	served := a.servedStream
 	if a.served > 0 {

@@ -124,8 +124,7 @@ func (a *assembly) attempt(n uint32) Attempt {
 	if relay != nil {
 		fill(&t, relay.Target)
 	}
-	g, ga := a.gatewayAttempt(n)
-	if ga != nil {
+	if _, ga := a.gatewayAttempt(n); ga != nil {
 		fill(&t, wire.Target{Provider: ga.Provider, Deployment: ga.Deployment, Model: ga.Model})
 	}
 	if n == a.served {
@@ -134,18 +133,7 @@ func (a *assembly) attempt(n uint32) Attempt {
 		}
 	}
 	out.Target = target(t)
-	switch {
-	case server != nil && server.state != StateRunning:
-		out.State = server.state
-	case relay != nil && relay.state != StateRunning:
-		out.State = relay.state
-	case ga != nil:
-		out.State = attemptState(g, ga)
-	case n == a.served && len(a.gateways) > 0 && g == nil:
-		out.State = gatewayState(&a.gateways[0])
-	default:
-		out.State = StateRunning
-	}
+	out.State = a.stateOf(n)
 	for i := range a.streams {
 		m := &a.streams[i]
 		if m.Attempt != n || m == server || m == relay {
@@ -160,19 +148,36 @@ func (a *assembly) attempt(n uint32) Attempt {
 	return out
 }
 
-// attemptState is what a gateway says of an attempt. Where it says nothing of the attempt's own end, the end of its record
-// counts: for the served attempt how the request ended, and another one was left.
+// stateOf is that of an attempt's server; while that runs or is not known, the gateway's stream counts, then its word.
+func (a *assembly) stateOf(n uint32) State {
+	for _, tier := range []wire.Tier{wire.TierServer, wire.TierGateway} {
+		if m := a.primary(tier, n); m != nil && m.state != StateRunning {
+			return m.state
+		}
+	}
+	if g, ga := a.gatewayAttempt(n); ga != nil {
+		return attemptState(g, ga)
+	}
+	if n == a.served && len(a.gateways) > 0 {
+		return gatewayState(&a.gateways[0])
+	}
+	return StateRunning
+}
+
+// attemptState is what a gateway says of an attempt: how it failed, else for the served attempt how the request ended. Another
+// one that it says no end of was left when the request ended.
 func attemptState(g *wire.Gateway, ga *wire.Attempt) State {
 	switch {
 	case wire.UserAbort(ga.ErrorType) || ga.Status == wire.StatusClientGone:
 		return StateAborted
 	case ga.ErrorType != "" || ga.Status >= 400:
 		return StateFailed
-	case ga.End != 0:
-		return StateCompleted
 	}
-	s := gatewayState(g)
-	if s != StateRunning && ga.Attempt != servedBy(g) {
+	s, other := gatewayState(g), ga.Attempt != servedBy(g)
+	switch {
+	case ga.End != 0 && (other || s == StateRunning):
+		return StateCompleted
+	case other && s != StateRunning:
 		return StateAborted
 	}
 	return s
@@ -190,11 +195,11 @@ func gatewayState(g *wire.Gateway) State {
 	return StateRunning
 }
 
-// state is that of the served attempt's server; while that runs or is not known, the gateway's word on the
+// state is that of the served attempt; while that runs or is not known, the word of the gateway that represents it on the
 // request counts, then the client's.
 func (a *assembly) state() State {
-	if a.servedStream != nil && a.servedStream.state != StateRunning {
-		return a.servedStream.state
+	if s := a.stateOf(a.served); s != StateRunning {
+		return s
 	}
 	if len(a.gateways) > 0 {
 		if s := gatewayState(&a.gateways[0]); s != StateRunning {

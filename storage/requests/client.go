@@ -3,6 +3,7 @@ package requests
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/fermata-io/fermata/internal/wire"
 )
@@ -210,7 +211,7 @@ func mergeClientFields(c, s *wire.Client) {
 	}
 }
 
-// state is that of the stream as the page saw it; leaving after its end is no abort.
+// state is that of the stream as the page saw it; leaving after its end is no abort, leaving before it is one.
 func (c *mergedClient) state() State {
 	switch {
 	case c.how != "":
@@ -221,8 +222,10 @@ func (c *mergedClient) state() State {
 		return StateFailed
 	case wire.UserAbort(c.ErrorType) || wire.UserAbort(c.FinishReason):
 		return StateAborted
-	case c.Done.OK:
+	case c.Done.OK || c.FinishReason != "":
 		return StateCompleted
+	case c.Closed.OK:
+		return StateAborted
 	}
 	return StateRunning
 }
@@ -251,6 +254,24 @@ func (c *mergedClient) start() int64 {
 		}
 	}
 	return start.V
+}
+
+// longestHeld is how long before the arrival of its record a page's request may have begun; what claims more was told wrongly.
+const longestHeld = 24 * time.Hour
+
+// arrival is when the first of a request's records came in, and when its submit event was by the receiver's clock: before that by
+// what passed on the page's own until it sent the record. A page's clock is known to run, not to be right.
+func (c *mergedClient) arrival(recs []wire.Client) (arrived, began int64) {
+	earliest := slices.MinFunc(recs, func(x, y wire.Client) int {
+		return cmp.Or(cmp.Compare(x.ReceivedAt, y.ReceivedAt), compareBool(y.ClockNow.OK, x.ClockNow.OK), -cmp.Compare(x.ClockNow.V, y.ClockNow.V),
+			cmp.Compare(x.TimeOrigin, y.TimeOrigin))
+	})
+	arrived, began = earliest.ReceivedAt, earliest.ReceivedAt
+	passed := earliest.ClockNow.V - c.start()
+	if earliest.ClockNow.OK && earliest.TimeOrigin == c.TimeOrigin && passed > 0 && passed <= longestHeld.Microseconds() {
+		began -= passed
+	}
+	return arrived, began
 }
 
 func (c *mergedClient) model() *Client {

@@ -264,6 +264,9 @@ type Client struct {
 	ClockInfo       ClientClock  `json:"clock"`
 
 	ArrivedAt int64 `json:"-"` // earliest arrival of a record
+	// BeganAt is when the submit event was by the clock of the receiver, which windows go by where no other tier tells: ArrivedAt
+	// less what passed on the page's own clock until it sent that record.
+	BeganAt int64 `json:"-"`
 }
 
 // ClientPhases are durations on the page's own clock.

@@ -1,8 +1,6 @@
 package requests
 
 import (
-	"time"
-
 	"github.com/fermata-io/fermata/internal/wire"
 	"github.com/fermata-io/fermata/storage/table"
 )
@@ -167,12 +165,8 @@ func (r *Request) Summary() Summary {
 	return row.Summary()
 }
 
-// plausibleAge is how long before the arrival of its record a page's submit event may have been; what claims more, or a
-// time after the arrival, was told by a wrong clock.
-const plausibleAge = 24 * time.Hour
-
 // startedAt is the earliest stream of the server tier, else of the gateway tier, else the gateway's receipt of the request,
-// else the page's submit event if that is plausible, else the arrival of the page's record.
+// else the page's submit event by the receiver's clock.
 func (r *Request) startedAt() int64 {
 	server, relay := int64(0), int64(0)
 	earliest := func(at *int64, v int64) {
@@ -204,13 +198,10 @@ func (r *Request) startedAt() int64 {
 		return relay
 	case r.Gateway != nil:
 		return r.Gateway.StartedAt
-	case c == nil:
-		return 0
-	case c.StartedAt != nil && *c.StartedAt <= c.ArrivedAt && *c.StartedAt >= c.ArrivedAt-plausibleAge.Microseconds():
-		return *c.StartedAt
-	default:
-		return c.ArrivedAt
+	case c != nil:
+		return c.BeganAt
 	}
+	return 0
 }
 
 func or(p *string) string {
@@ -243,7 +234,7 @@ func pointer[T uint32 | uint64 | int64](o table.Opt[T]) *int64 {
 }
 
 // Span returns the earliest and the latest instant at which a tier says that the request began or was told of, on the
-// clocks of those tiers, µs since the Unix epoch.
+// clocks of those tiers and the receiver's, µs since the Unix epoch.
 func (r *Request) Span() (first, last int64) {
 	first = r.startedAt()
 	last = first
@@ -265,9 +256,7 @@ func (r *Request) Span() (first, last int64) {
 	}
 	if c := r.Client; c != nil {
 		add(c.ArrivedAt)
-		if c.StartedAt != nil && *c.StartedAt > c.ArrivedAt-plausibleAge.Microseconds() {
-			add(*c.StartedAt)
-		}
+		add(c.BeganAt)
 	}
 	return first, last
 }
