@@ -165,6 +165,7 @@ func details(p *painter, r *requests.Request, l *layout) {
 		}
 	}
 	line("felt", felt(p, r)...)
+	line("client", pageEnd(p, r.Client)...)
 	line("gap", gapParts(p, r)...)
 	line("clock", clock(p, "client", r.Clock)...)
 	if r.Gateway != nil {
@@ -255,6 +256,14 @@ func gatewayText(p *painter, g *requests.Gateway) []string {
 		parts = append(parts, "error "+e)
 	}
 	return parts
+}
+
+// pageEnd tells of a page that was closed or reloaded before its answer had ended.
+func pageEnd(p *painter, c *requests.Client) []string {
+	if c == nil || c.State != requests.StateAborted || c.ClosedUS == nil || c.AbortedUS != nil {
+		return nil
+	}
+	return []string{"page closed at " + p.span(*c.ClosedUS) + ", while the answer came"}
 }
 
 func attemptText(p *painter, a *requests.Attempt, several bool) []string {
