@@ -285,7 +285,8 @@ func TestTextureOfVersions(t *testing.T) {
 	require.Len(t, got, 1)
 	require.Equal(t, "texture_shift", got[0].Kind)
 	require.Equal(t, "U04", got[0].Target.Model)
-	require.Equal(t, "new", got[0].Target.ModelVersion)
+	require.NotNil(t, got[0].Target.ModelVersion)
+	require.Equal(t, "new", *got[0].Target.ModelVersion)
 	var ev shiftEvidence
 	require.NoError(t, json.Unmarshal(got[0].Evidence, &ev))
 	require.Equal(t, "chunks", ev.Feature)
