@@ -284,7 +284,8 @@ func TestTextureOfVersions(t *testing.T) {
 	got := r.list(t)
 	require.Len(t, got, 1)
 	require.Equal(t, "texture_shift", got[0].Kind)
-	require.Equal(t, "U04", got[0].Target.Model)
+	require.NotNil(t, got[0].Target.Model)
+	require.Equal(t, "U04", *got[0].Target.Model)
 	require.NotNil(t, got[0].Target.ModelVersion)
 	require.Equal(t, "new", *got[0].Target.ModelVersion)
 	var ev shiftEvidence
