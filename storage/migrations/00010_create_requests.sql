@@ -16,7 +16,7 @@
 CREATE TABLE IF NOT EXISTS requests
 (
     tenant LowCardinality(String) COMMENT 'Tenant of the request',
-    started_at DateTime64(6, 'UTC') COMMENT 'Its start: on the server''s clock, else the gateway''s, else the page''s if that is plausible, else the arrival of the page''s record' CODEC(Delta, ZSTD(1)),
+    started_at DateTime64(6, 'UTC') COMMENT 'Its start: on the server''s clock, else the gateway''s, else the page''s by the receiver''s clock, else the arrival of the page''s record' CODEC(Delta, ZSTD(1)),
     request_id String COMMENT 'Id of the request' CODEC(ZSTD(1)),
     version UInt64 COMMENT 'When the state was read, µs since the Unix epoch; the greatest holds' CODEC(Delta, ZSTD(1)),
     gone Bool COMMENT 'The request is no longer here: its start moved',
