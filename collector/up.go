@@ -24,6 +24,7 @@ import (
 	"github.com/fermata-io/fermata/collector/cli"
 	"github.com/fermata-io/fermata/collector/cli/client"
 	"github.com/fermata-io/fermata/internal/demo"
+	"github.com/fermata-io/fermata/internal/freeport"
 	"github.com/fermata-io/fermata/receivers/chunkreceiver/tap"
 	"github.com/fermata-io/fermata/storage/clickhouse"
 	"github.com/fermata-io/fermata/storage/engine"
@@ -191,7 +192,7 @@ func runUp(ctx context.Context, o upOptions, out, errOut io.Writer) (err error) 
 	}
 	defer closeDemo()
 	upstreams[demoName] = demoURL
-	metricsPort, err := freePort(ctx)
+	metricsPort, err := freeport.Pick() // of the collector's own metrics, which are shown on the API's /metrics
 	if err != nil {
 		return err
 	}
@@ -280,16 +281,6 @@ func serveDemo(ctx context.Context) (url string, closeDemo func(), err error) {
 	srv := &http.Server{Handler: demo.NewHandler(demo.NewDefaultConfig()), ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = srv.Serve(ln) }()
 	return "http://" + ln.Addr().String(), func() { _ = srv.Close() }, nil
-}
-
-// freePort finds a port for the collector's own metrics, which are shown on the API's /metrics.
-func freePort(ctx context.Context) (int, error) {
-	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("port for metrics: %w", err)
-	}
-	defer func() { _ = ln.Close() }()
-	return ln.Addr().(*net.TCPAddr).Port, nil
 }
 
 // waitReady asks the API until it says that all is well but the start-up's own gate, which is opened next.

@@ -117,6 +117,14 @@ func (r *rig) rows(t *testing.T) (n uint64) {
 	return n
 }
 
+// told returns what the joiner has stored of a request's findings.
+func (r *rig) told(t *testing.T, id string) []findings.Row {
+	t.Helper()
+	rows, err := r.w.found.Rows(t.Context(), "default", []string{id})
+	require.NoError(t, err)
+	return slices.DeleteFunc(rows, func(row findings.Row) bool { return row.Origin != findings.OriginJoin })
+}
+
 func (r *rig) list(t *testing.T) []findings.Finding {
 	t.Helper()
 	p, err := r.w.found.List(t.Context(), findings.Filter{Limit: 1000})
@@ -202,16 +210,14 @@ func TestWithdrawsWhatAKilledOneTold(t *testing.T) {
 	page := all.Clients[0]
 	r.store(t, all)
 	r.look(t)
-	told, err := r.w.found.Rows(t.Context(), "default", []string{"A01-r1"})
-	require.NoError(t, err)
-	told = slices.DeleteFunc(told, func(row findings.Row) bool { return row.Origin != findings.OriginJoin })
+	told := r.told(t, "A01-r1")
 	require.Len(t, told, 1)
 
 	r = newRig(t)
 	page.Seq, page.Recv, page.Aborted, page.Done = 1, wire.Chunks{}, wire.Opt[int64]{}, wire.Some(page.Aborted.V-1000)
 	all.Clients = append(all.Clients, page)
 	r.store(t, all)
-	_, err = r.w.clock.Settled(t.Context())
+	_, err := r.w.clock.Settled(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, r.w.write(t.Context(), told))
 	r.cfg.MaxRequests = 1 // one second after the other

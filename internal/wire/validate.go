@@ -422,6 +422,7 @@ func (g *Gateway) Validate(now time.Time, lim Limits) error {
 		{"upstream_closed_at", g.UpstreamClosedAt},
 	} {
 		c.optInstant(f.name, f.v)
+		c.notBefore(f.name, f.v, "received_at", g.ReceivedAt)
 	}
 	for _, f := range [...]struct {
 		name string
@@ -450,18 +451,6 @@ func (g *Gateway) Validate(now time.Time, lim Limits) error {
 		c.count(f.name, f.v)
 	}
 	c.status("status", g.Status)
-	for _, f := range [...]struct {
-		name string
-		v    int64
-	}{
-		{"upstream_sent_at", g.UpstreamSentAt},
-		{"first_byte_at", g.FirstByteAt},
-		{"last_byte_at", g.LastByteAt},
-		{"cancelled_at", g.CancelledAt},
-		{"upstream_closed_at", g.UpstreamClosedAt},
-	} {
-		c.notBefore(f.name, f.v, "received_at", g.ReceivedAt)
-	}
 	c.notBefore("last_byte_at", g.LastByteAt, "first_byte_at", g.FirstByteAt)
 	c.notBefore("upstream_closed_at", g.UpstreamClosedAt, "upstream_sent_at", g.UpstreamSentAt)
 	c.list("route_decision.candidates", len(g.RouteDecision.Candidates))

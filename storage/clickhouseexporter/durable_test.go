@@ -239,7 +239,9 @@ func TestDurableFullDiskWhileStarting(t *testing.T) {
 	requireAllDelivered(t, mem.state())
 }
 
-func TestDurableFullDiskWhileRunning(t *testing.T) {
+// holding returns a queue that holds the bodies, some of them being sent in vain.
+func holding(t *testing.T) (*memStorage, *durable, *sink) {
+	t.Helper()
 	mem := newMemStorage(nil)
 	d, s := newDurable(t, true)
 	require.NoError(t, d.Start(t.Context(), host{storageID: mem}))
@@ -247,6 +249,11 @@ func TestDurableFullDiskWhileRunning(t *testing.T) {
 		require.NoError(t, d.ConsumeLogs(t.Context(), one(b)))
 	}
 	require.Eventually(t, func() bool { return s.attempts() > inFlight }, patience, time.Millisecond)
+	return mem, d, s
+}
+
+func TestDurableFullDiskWhileRunning(t *testing.T) {
+	mem, d, s := holding(t)
 	mem.setRefuse(func(sets, _ int) error {
 		if sets > 0 {
 			return storage.ErrStorageFull
@@ -289,18 +296,12 @@ func (h *statusHost) status() componentstatus.Status {
 
 // A storage that can't be read loses nothing of what it holds.
 func TestDurableUnreadable(t *testing.T) {
-	mem := newMemStorage(nil)
-	d, s := newDurable(t, true)
-	require.NoError(t, d.Start(t.Context(), host{storageID: mem}))
-	for _, b := range bodies {
-		require.NoError(t, d.ConsumeLogs(t.Context(), one(b)))
-	}
-	require.Eventually(t, func() bool { return s.attempts() > inFlight }, patience, time.Millisecond)
+	mem, d, _ := holding(t)
 	left := mem.state() // read from the file, not from memory
 	require.NoError(t, d.Shutdown(t.Context()))
 
 	mem = newMemStorage(left)
-	d, s = newDurable(t, true)
+	d, s := newDurable(t, true)
 	h := &statusHost{host: host{storageID: mem}}
 	require.NoError(t, d.Start(t.Context(), h))
 	require.Eventually(t, func() bool { return s.attempts() > inFlight }, patience, time.Millisecond)

@@ -15,6 +15,8 @@ import (
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"go.uber.org/zap"
+
+	"github.com/fermata-io/fermata/internal/freeport"
 )
 
 // Engine is a running, supervised ClickHouse. Its methods may be called from any goroutine.
@@ -115,14 +117,16 @@ var errPortTaken = errors.New("the port was taken")
 
 // pickPort checks that a given port is free, or chooses one.
 func pickPort(key string, port int) (int, error) {
-	if port == NoPort {
+	switch port {
+	case NoPort:
 		return NoPort, nil
+	case 0:
+		return freeport.Pick()
 	}
 	l, err := net.Listen("tcp", loopback(port)) //nolint:noctx // returns at once
 	if err != nil {
 		return 0, fmt.Errorf("%s: %s can't be listened on (%w); choose another or 0", key, loopback(port), err)
 	}
-	port = l.Addr().(*net.TCPAddr).Port
 	return port, l.Close()
 }
 

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/fermata-io/fermata/internal/freeport"
 )
 
 // process is a child whose CPU and memory are measured.
@@ -111,20 +113,16 @@ func (p *process) stop() error {
 }
 
 // freeAddr returns an address on loopback that nobody listens on.
-func freeAddr(ctx context.Context) (string, error) {
-	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = ln.Close() }()
-	return ln.Addr().String(), nil
+func freeAddr() (string, error) {
+	port, err := freeport.Pick()
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), err
 }
 
-func freeAddrs(ctx context.Context, n int) ([]string, error) {
+func freeAddrs(n int) ([]string, error) {
 	out := make([]string, n)
 	for i := range out {
 		var err error
-		if out[i], err = freeAddr(ctx); err != nil {
+		if out[i], err = freeAddr(); err != nil {
 			return nil, err
 		}
 	}

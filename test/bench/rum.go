@@ -50,7 +50,7 @@ func (b *bench) rum(ctx context.Context) error {
 // acceptBeacons returns the CPU seconds of the collector and the time for accepting the bodies, and checks that all are
 // there after a kill.
 func (b *bench) acceptBeacons(ctx context.Context, bodies [][]byte) (cpu float64, took time.Duration, err error) {
-	away, err := freeAddr(ctx)
+	away, err := freeAddr()
 	if err != nil {
 		return 0, 0, err
 	}

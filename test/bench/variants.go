@@ -39,7 +39,7 @@ type fermata struct {
 
 // startFermata runs the binary's collector with its queue in dir, writing to dsn.
 func (b *bench) startFermata(ctx context.Context, dsn, dir string) (*fermata, error) {
-	addrs, err := freeAddrs(ctx, 4)
+	addrs, err := freeAddrs(4)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (b *bench) peerVariant(name, table string, rows, batch int, chunks string, 
 			if err != nil {
 				return nil, err
 			}
-			addr, err := freeAddr(ctx)
+			addr, err := freeAddr()
 			if err != nil {
 				return nil, err
 			}

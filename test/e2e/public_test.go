@@ -19,6 +19,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/stretchr/testify/require"
+
+	"github.com/fermata-io/fermata/internal/freeport"
 )
 
 // public is a collector with the shipped configuration for the public, in front of the ClickHouse of an up.
@@ -49,10 +51,8 @@ func startPublic(t *testing.T, u *up, tenants []string) *public {
 		keys = append(keys, fmt.Sprintf(`{key: %q, tenant: %q, allowed_origins: ["https://*.shop.example"]}`, name, name))
 	}
 	override := "yaml:receivers::fermata_rum: {http: {endpoint: \"127.0.0.1:0\"}, keys: [" + strings.Join(keys, ", ") + "]}"
-	ln, err := net.Listen("tcp", "127.0.0.1:0") // a free port, as up finds one for the same purpose
+	port, err := freeport.Pick()
 	require.NoError(t, err)
-	port := ln.Addr().(*net.TCPAddr).Port
-	require.NoError(t, ln.Close())
 	cmd := exec.Command(binary, "collector", "--config", "../../collector/configs/rum-public.yaml", "--config", override,
 		"--config", fmt.Sprintf("yaml:service::telemetry::metrics: {level: normal, readers: [{pull: {exporter: {prometheus: {host: 127.0.0.1, port: %d}}}}]}", port))
 	log := &syncBuffer{}
