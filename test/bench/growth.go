@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/fermata-io/fermata/storage/clickhouseexporter/ingestbench"
@@ -19,20 +18,11 @@ const growthMost = 1.15
 // growth sends one round of workload W after the other into one database, merges included, and compares what a chunk costs
 // early and late.
 func (b *bench) growth(ctx context.Context) (err error) {
-	db, err := b.newDatabase(ctx, "growth")
+	db, f, end, err := b.collecting(ctx, "growth")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.drop(ctx)) }()
-	dir, err := os.MkdirTemp(b.dir, "growth-")
-	if err != nil {
-		return err
-	}
-	f, err := b.startFermata(ctx, string(db.cfg.DSN), dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.stop()) }()
+	defer func() { err = errors.Join(err, end()) }()
 
 	start, span := ingestbench.Yesterday(), time.Duration(b.opt.streams)*time.Hour/100_000
 	costs := make([]ingestbench.Cost, growthTimes)
@@ -42,16 +32,8 @@ func (b *bench) growth(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		s, err := newGRPCSender(f.grpc, exportLogs)
-		if err != nil {
-			return err
-		}
 		collector, server := ingestbench.CPU(f.pid()), ingestbench.CPU(b.eng.PID())
-		_, err = sendAll(ctx, s, bodies, b.opt.conns)
-		if err := errors.Join(err, s.close()); err != nil {
-			return fmt.Errorf("%w\n%s", err, f.out)
-		}
-		if err := waitFor(ctx, db.conn, "SELECT count() FROM streams", (i+1)*b.opt.streams); err != nil {
+		if err := b.store(ctx, db, f, bodies, (i+1)*b.opt.streams); err != nil {
 			return err
 		}
 		if err := ingestbench.Settle(ctx, db.conn); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -28,20 +27,11 @@ const rollupTimes = 10
 
 // queries loads streams through the collector and asks.
 func (b *bench) queries(ctx context.Context) (err error) {
-	db, err := b.newDatabase(ctx, "queries")
+	db, f, end, err := b.collecting(ctx, "queries")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.drop(ctx)) }()
-	dir, err := os.MkdirTemp(b.dir, "queries-")
-	if err != nil {
-		return err
-	}
-	f, err := b.startFermata(ctx, string(db.cfg.DSN), dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, f.stop()) }()
+	defer func() { err = errors.Join(err, end()) }()
 
 	const span = 3 * time.Hour
 	start := ingestbench.Yesterday()
@@ -58,15 +48,7 @@ func (b *bench) queries(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		s, err := newGRPCSender(f.grpc, exportLogs)
-		if err != nil {
-			return err
-		}
-		_, err = sendAll(ctx, s, bodies, b.opt.conns)
-		if err := errors.Join(err, s.close()); err != nil {
-			return fmt.Errorf("%w\n%s", err, f.out)
-		}
-		return waitFor(ctx, db.conn, "SELECT count() FROM streams", (i+1)*b.opt.streams)
+		return b.store(ctx, db, f, bodies, (i+1)*b.opt.streams)
 	}
 	if err := load(0); err != nil {
 		return err

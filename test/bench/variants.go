@@ -65,6 +65,34 @@ func (b *bench) startFermata(ctx context.Context, dsn, dir string) (*fermata, er
 	return f, nil
 }
 
+// collecting makes a database and starts a collector that writes into it; end stops the one and drops the other.
+func (b *bench) collecting(ctx context.Context, name string) (db *database, f *fermata, end func() error, err error) {
+	if db, err = b.newDatabase(ctx, name); err != nil {
+		return nil, nil, nil, err
+	}
+	dir, err := os.MkdirTemp(b.dir, name+"-")
+	if err == nil {
+		f, err = b.startFermata(ctx, string(db.cfg.DSN), dir)
+	}
+	if err != nil {
+		return nil, nil, nil, errors.Join(err, db.drop(ctx))
+	}
+	return db, f, func() error { return errors.Join(f.stop(), db.drop(ctx)) }, nil
+}
+
+// store sends packed records and waits until the database has so many streams in all.
+func (b *bench) store(ctx context.Context, db *database, f *fermata, bodies [][]byte, streams int) error {
+	s, err := newGRPCSender(f.grpc, exportLogs)
+	if err != nil {
+		return err
+	}
+	_, err = sendAll(ctx, s, bodies, b.opt.conns)
+	if err := errors.Join(err, s.close()); err != nil {
+		return fmt.Errorf("%w\n%s", err, f.out)
+	}
+	return waitFor(ctx, db.conn, "SELECT count() FROM streams", streams)
+}
+
 func migrate(ctx context.Context, cfg clickhouse.Config) error {
 	opts, err := cfg.Options()
 	if err != nil {
