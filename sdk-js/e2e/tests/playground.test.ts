@@ -252,7 +252,7 @@ describe.concurrent('each fault is found for what it is', () => {
     }),
   );
 
-  test('another tab in front: the silence on the screen is hidden, and no finding', async () => {
+  test('another tab in front: the silence on the screen is hidden, and no finding of it', async () => {
     const tabs = await Tabs.launch();
     try {
       const tab = await tabs.open(`${up.api}/playground/`);
@@ -273,8 +273,14 @@ describe.concurrent('each fault is found for what it is', () => {
       const [, hidden, back] = (r.client?.visibility ?? []).map((v) => v.t_us) as [number, number, number];
       const paint = r.client?.paint?.t_us ?? [];
       expect(paint.filter((t) => t > hidden + 50_000 && t < back - 50_000)).toEqual([]);
-      expect(has(r, { kind: 'render_lag' })).toBeUndefined();
-      expect(has(r, { kind: 'stall', tier: 'client' })).toBeUndefined();
+      // A machine that stops the page while it is visible makes a finding of that, not of the time in between.
+      const unseen = (from: number, until: number) => Math.max(0, Math.min(until, back) - Math.max(from, hidden));
+      const stalls = r.findings.filter((f) => f.kind === 'stall' && f.tier === 'client');
+      expect(stalls.filter((f) => f.duration_us - unseen(f.start_us, f.start_us + f.duration_us) < 300_000)).toEqual([]);
+      const last = Math.max(0, ...paint.filter((t) => t <= hidden + 50_000));
+      const next = paint.find((t) => t > last) as number;
+      const lags = r.findings.filter((f) => f.kind === 'render_lag' && f.start_us < back && f.start_us + f.duration_us > hidden);
+      if (next - last - unseen(last, next) < 300_000) expect(lags).toEqual([]);
     } finally {
       await tabs.close();
     }
