@@ -27,9 +27,9 @@ func TestEveryPart(t *testing.T) {
 	var tables strings.Builder
 	require.NoError(t, run(t.Context(), options{
 		fermata: binary, peer: os.Getenv("FERMATA_BENCH_PEER"), parts: allParts,
-		streams: 200, runs: 1, conns: 4, beacons: 200, live: 2 * time.Second,
+		streams: 200, runs: 1, conns: 4, beacons: 200, live: 2 * time.Second, away: 4 * time.Second, awayRate: 1200,
 	}, &tables, t.Output()))
-	for _, title := range []string{"### Ingest and disk", "### Growth", "### Beacons", "### Questions", "### Running streams and memory"} {
+	for _, title := range []string{"### Ingest and disk", "### Growth", "### Beacons", "### Questions", "### Running streams and memory", "### Outage", "### Overload"} {
 		require.Contains(t, tables.String(), title)
 	}
 	require.NotContains(t, tables.String(), "NaN")

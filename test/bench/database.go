@@ -58,6 +58,15 @@ func (d *database) close() error {
 	return errors.Join(errs...)
 }
 
+// openDatabase connects to a database that is there already.
+func (b *bench) openDatabase(name, dsn string) (*database, error) {
+	d := &database{name: name, cfg: clickhouse.NewDefaultConfig()}
+	d.cfg.DSN = configopaque.String(dsn)
+	var err error
+	d.conn, err = clickhouse.Open(d.cfg)
+	return d, err
+}
+
 func named(name string, v any) driver.NamedValue { return clickhousego.Named(name, v) }
 
 // waitFor waits until a count has reached want.

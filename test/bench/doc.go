@@ -15,6 +15,7 @@
 //   - beacons: POST /v1/rum, accepted and durable in the queue.
 //   - queries: streams with a long gap, percentiles from rollups.
 //   - live: how long after a chunk a query shows it while its stream runs, and memory of `fermata up`.
+//   - outage: ClickHouse away while streams come, a queue that is full, ten times the callers that are let in.
 //
 // # The peer
 //

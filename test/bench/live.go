@@ -25,22 +25,11 @@ import (
 // watch runs `fermata up` and looks at its memory, idle and under load, and at how soon chunks of running streams are
 // seen.
 func (b *bench) watch(ctx context.Context) (err error) {
-	data := filepath.Join(b.dir, "up")
-	ready := filepath.Join(b.dir, "ready.json")
-	p, err := launch("fermata up", nil, b.opt.fermata, "up", "--data", data, "--ready-file", ready,
-		"--listen-api", "127.0.0.1:0", "--listen-ingest", "127.0.0.1:0", "--listen-tap", "127.0.0.1:0",
-		"--listen-otlp-grpc", "127.0.0.1:0", "--listen-otlp-http", "127.0.0.1:0")
+	p, at, err := b.up(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.stop()) }()
-	var at client.Ready
-	if err := p.until(ctx, func() bool {
-		raw, err := os.ReadFile(ready) //nolint:gosec // our own
-		return err == nil && json.Unmarshal(raw, &at) == nil
-	}); err != nil {
-		return err
-	}
 	if err := pause(ctx, b.opt.live/2); err != nil { // what is only needed to start is given back
 		return err
 	}
@@ -61,6 +50,29 @@ func (b *bench) watch(ctx context.Context) (err error) {
 	}
 	b.print("| most memory at %.2f M chunks/s for %s | **%s** | ≤ 1.2 GB at 1 M chunks/s |\n", rate, b.opt.live, loaded)
 	return nil
+}
+
+// up runs `fermata up` with more flags and waits until it is ready.
+func (b *bench) up(ctx context.Context, flags ...string) (*process, client.Ready, error) {
+	var at client.Ready
+	data := filepath.Join(b.dir, "up")
+	ready := filepath.Join(b.dir, "ready.json")
+	args := []string{
+		b.opt.fermata, "up", "--data", data, "--ready-file", ready,
+		"--listen-api", "127.0.0.1:0", "--listen-ingest", "127.0.0.1:0", "--listen-tap", "127.0.0.1:0",
+		"--listen-otlp-grpc", "127.0.0.1:0", "--listen-otlp-http", "127.0.0.1:0",
+	}
+	p, err := launch("fermata up", nil, append(args, flags...)...)
+	if err != nil {
+		return nil, at, err
+	}
+	if err := p.until(ctx, func() bool {
+		raw, err := os.ReadFile(ready) //nolint:gosec // our own
+		return err == nil && json.Unmarshal(raw, &at) == nil
+	}); err != nil {
+		return nil, at, errors.Join(err, p.stop())
+	}
+	return p, at, nil
 }
 
 func pause(ctx context.Context, d time.Duration) error {

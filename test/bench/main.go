@@ -20,15 +20,17 @@ import (
 
 // options are the flags.
 type options struct {
-	fermata string // binary
-	peer    string // binary; empty: without the peer
-	parts   []string
-	only    []string // variants of the ingest part; empty: all
-	streams int      // of workload W
-	runs    int
-	conns   int // concurrent senders
-	beacons int
-	live    time.Duration // how long streams are watched, and load is put on
+	fermata  string // binary
+	peer     string // binary; empty: without the peer
+	parts    []string
+	only     []string // variants of the ingest part; empty: all
+	streams  int      // of workload W
+	runs     int
+	conns    int // concurrent senders
+	beacons  int
+	away     time.Duration // how long ClickHouse is away
+	awayRate int           // streams a minute meanwhile
+	live     time.Duration // how long streams are watched, and load is put on
 }
 
 // bench is one sitting.
@@ -44,7 +46,7 @@ func (b *bench) print(format string, args ...any) { _, _ = fmt.Fprintf(b.out, fo
 
 func (b *bench) note(format string, args ...any) { _, _ = fmt.Fprintf(b.log, format+"\n", args...) }
 
-var allParts = []string{"ingest", "growth", "beacons", "queries", "live"}
+var allParts = []string{"ingest", "growth", "beacons", "queries", "live", "outage"}
 
 func main() {
 	engine.MaybeRunChild()
@@ -58,6 +60,8 @@ func main() {
 	flag.IntVar(&o.conns, "conns", 16, "concurrent senders")
 	flag.IntVar(&o.beacons, "beacons", 20_000, "beacons of a run")
 	flag.DurationVar(&o.live, "live", 20*time.Second, "how long running streams are watched, and how long load lasts")
+	flag.DurationVar(&o.away, "away", 30*time.Second, "how long ClickHouse is away in the outage part")
+	flag.IntVar(&o.awayRate, "away-rate", 2000, "streams a minute in the outage part")
 	flag.Parse()
 	o.parts = strings.Split(*parts, ",")
 	if *only != "" {
@@ -74,11 +78,12 @@ func main() {
 
 // run measures the parts, each with a fresh engine, so that none pays for what another left behind.
 func run(ctx context.Context, o options, out, log io.Writer) error {
-	if o.streams < 1 || o.runs < 1 || o.conns < 1 || o.beacons < 1 || o.live <= 0 {
-		return errors.New("-streams, -runs, -conns, -beacons and -live must be positive")
+	if o.streams < 1 || o.runs < 1 || o.conns < 1 || o.beacons < 1 || o.live <= 0 || o.away <= 0 || o.awayRate < 1 {
+		return errors.New("-streams, -runs, -conns, -beacons, -live, -away and -away-rate must be positive")
 	}
 	parts := map[string]func(*bench, context.Context) error{
 		"ingest": (*bench).ingest, "growth": (*bench).growth, "beacons": (*bench).rum, "queries": (*bench).queries, "live": (*bench).watch,
+		"outage": (*bench).outage,
 	}
 	for _, p := range o.parts {
 		if parts[p] == nil {

@@ -134,17 +134,21 @@ func jsonMessages(w *ingestbench.Workload) ([][]byte, error) {
 	return eachMessage(w, perMessage, func(streams []wire.Stream) ([]byte, error) {
 		b := []byte{'['}
 		for i := range streams {
-			s := &streams[i]
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = fmt.Appendf(b, `{"request_id":%q,"tier":"server","emitter":%q,"provider":%q,"model":%q,"prompt_tokens":%d,"started_at":%d,"chunks":{"t":`,
-				s.RequestID, s.Emitter, s.Provider, s.Model, s.PromptTokens.V, s.StartedAt)
-			b = appendInts(b, s.Chunks.T)
-			b = fmt.Appendf(b, `},"end_us":%d,"finish_reason":"stop","status":200}`, s.EndUS.V)
+			b = streamJSON(b, &streams[i])
 		}
 		return append(b, ']'), nil
 	})
+}
+
+// streamJSON appends one object of POST /v1/chunks.
+func streamJSON(b []byte, s *wire.Stream) []byte {
+	b = fmt.Appendf(b, `{"request_id":%q,"tier":"server","emitter":%q,"provider":%q,"model":%q,"prompt_tokens":%d,"started_at":%d,"chunks":{"t":`,
+		s.RequestID, s.Emitter, s.Provider, s.Model, s.PromptTokens.V, s.StartedAt)
+	b = appendInts(b, s.Chunks.T)
+	return fmt.Appendf(b, `},"end_us":%d,"finish_reason":"stop","status":200}`, s.EndUS.V)
 }
 
 func appendInts[N int64 | int](b []byte, v []N) []byte {

@@ -37,8 +37,8 @@ type fermata struct {
 	grpc, http, ingest string
 }
 
-// startFermata runs the binary's collector with its queue in dir, writing to dsn.
-func (b *bench) startFermata(ctx context.Context, dsn, dir string) (*fermata, error) {
+// startFermata runs the binary's collector with its queue in dir, writing to dsn; env sets more of fermata.yaml.
+func (b *bench) startFermata(ctx context.Context, dsn, dir string, env ...string) (*fermata, error) {
 	addrs, err := freeAddrs(4)
 	if err != nil {
 		return nil, err
@@ -51,10 +51,10 @@ func (b *bench) startFermata(ctx context.Context, dsn, dir string) (*fermata, er
 	if err := os.WriteFile(cfg, []byte(fermataConfig), 0o600); err != nil {
 		return nil, err
 	}
-	p, err := launch("fermata", []string{
-		"FERMATA_CLICKHOUSE=" + dsn, "FERMATA_QUEUE=" + filepath.Join(dir, "queue"),
-		"BENCH_OTLP_GRPC=" + addrs[0], "BENCH_OTLP_HTTP=" + addrs[1], "BENCH_INGEST=" + addrs[2], "BENCH_METRICS_PORT=" + port,
-	}, b.opt.fermata, "collector", "--config", cfg)
+	p, err := launch("fermata", append(env,
+		"FERMATA_CLICKHOUSE="+dsn, "FERMATA_QUEUE="+filepath.Join(dir, "queue"),
+		"BENCH_OTLP_GRPC="+addrs[0], "BENCH_OTLP_HTTP="+addrs[1], "BENCH_INGEST="+addrs[2], "BENCH_METRICS_PORT="+port,
+	), b.opt.fermata, "collector", "--config", cfg)
 	if err != nil {
 		return nil, err
 	}
