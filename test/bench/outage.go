@@ -170,7 +170,6 @@ type steady struct {
 	mu     sync.Mutex
 	phases []*phase
 	log    []ack
-	chunks uint64 // acknowledged
 }
 
 // phase is what was seen between two events.
@@ -219,14 +218,14 @@ func (l *steady) run(ctx context.Context) (err error) {
 	for round := 0; ; round++ {
 		// A round's streams have just ended when they are sent.
 		const lasts = 30 * time.Second
-		w := ingestbench.NewWorkload(max(per, l.rate/6), uint64(1000+round), time.Now().Add(-lasts), 10*time.Second) //nolint:gosec // small
+		w := ingestbench.NewWorkload(max(per, l.rate/6), uint64(1000+round), time.Now().Add(-lasts), 10*time.Second)
 		bodies, err := w.Messages(per)
 		if err != nil {
 			return err
 		}
 		for i, body := range bodies {
 			if pause(ctx, time.Until(next)) != nil {
-				return nil //nolint:nilerr // that is the end
+				return nil
 			}
 			next = next.Add(tick)
 			if err := l.send(ctx, s, body, min(per, w.Len()-i*per)); err != nil {
@@ -326,7 +325,7 @@ func (l *steady) complete(ctx context.Context, conn driver.Conn) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("count whole streams: %w", err)
 	}
-	return want - int(whole), nil //nolint:gosec // a count
+	return want - int(whole), nil
 }
 
 // full sends to a collector without a database, whose queue is small, until it refuses; then the database comes and all that
@@ -375,7 +374,7 @@ func (b *bench) full(ctx context.Context) (err error) {
 func fill(ctx context.Context, addr string, room int) (taken int, refused string, err error) {
 	const streams = 50
 	for round, sent := 0, 0; sent < 8*room; round++ {
-		w := ingestbench.NewWorkload(streams, uint64(5000+round), time.Now().Add(-time.Minute), time.Second) //nolint:gosec // small
+		w := ingestbench.NewWorkload(streams, uint64(5000+round), time.Now().Add(-time.Minute), time.Second)
 		bodies, err := jsonMessages(w)
 		if err != nil {
 			return taken, "", err

@@ -54,7 +54,7 @@ func (b *bench) overload(ctx context.Context) (err error) {
 	var p99 []float64
 	for i, times := range []int{1, 10} {
 		before := memoryOf(f.pid())
-		r, err := b.callers(ctx, f, callers*times, uint64(9000+100*i)) //nolint:gosec // small
+		r, err := b.callers(ctx, f, callers*times, uint64(9000+100*i))
 		if err != nil {
 			return fmt.Errorf("%w\n%s", err, f.out)
 		}
