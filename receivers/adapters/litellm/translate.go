@@ -19,6 +19,9 @@ const Emitter = "litellm"
 // got from upstream.
 const Definition = "litellm"
 
+// clientAbort is the error class of a call that whoever asked left.
+const clientAbort = "client_abort"
+
 // ErrOtherCall is returned for the record of a call that streams no answer: embeddings, images, audio, ….
 var ErrOtherCall = errors.New("call_type: is not a chat, completion or responses call")
 
@@ -158,7 +161,8 @@ func (p *payload) gateway() wire.Gateway {
 	p.reported(&g)
 	a := wire.Attempt{
 		Attempt: 1, Deployment: g.Deployment, Provider: g.Provider, Model: g.Model,
-		Start: p.StartTime.us, End: p.EndTime.us, Status: g.Status, ErrorType: g.ErrorType, Served: g.ErrorType == "",
+		Start: p.StartTime.us, End: p.EndTime.us, Status: g.Status, ErrorType: g.ErrorType,
+		Served: g.ErrorType == "" || g.CancelledAt != 0,
 	}
 	if r := g.Retries.Or(0) + g.Fallbacks.Or(0); r > 0 && r < 1000 {
 		a.Attempt = uint32(r) + 1
@@ -183,7 +187,7 @@ func (p *payload) ids(g *wire.Gateway) {
 	}
 	for _, id := range [...]string{
 		client, string(p.CallID), string(p.ID), loosejson.BareID(string(p.ID)), string(p.TraceID),
-		p.Hidden.V.Headers.Get("llm_provider-x-request-id"),
+		p.Hidden.V.Headers.Get("llm_provider-x-request-id"), p.Hidden.V.Headers.Get("x-request-id"), // the latter of failed calls
 	} {
 		if id != "" && id != g.RequestID && id != g.ResponseID && len(id) <= 256 && !contains(g.Aliases, id) {
 			g.Aliases = append(g.Aliases, id)
@@ -192,23 +196,34 @@ func (p *payload) ids(g *wire.Gateway) {
 	g.TraceID = loosejson.TraceID(loosejson.First(p.Metadata.V.Requester.Headers.Get("traceparent"), p.Metadata.V.CustomHeaders.Get("traceparent")))
 }
 
-// outcome reads why a call failed: the class of the exception and the status, never its message.
+// statuses are those of LiteLLM's exceptions (litellm/exceptions.py), for payloads whose error_code is the provider's own word.
+var statuses = map[string]int32{
+	"BadRequestError": 400, "ContextWindowExceededError": 400, "ContentPolicyViolationError": 400, "UnsupportedParamsError": 400,
+	"AuthenticationError": 401, "PermissionDeniedError": 403, "NotFoundError": 404, "Timeout": 408, "UnprocessableEntityError": 422,
+	"RateLimitError": 429, "InternalServerError": 500, "BadGatewayError": 502, "ServiceUnavailableError": 503,
+}
+
+// outcome reads why a call failed: the class of the exception and the status, never its message. An aborted stream is a success
+// to LiteLLM 1.110, with this class and the status 499.
 func (p *payload) outcome(g *wire.Gateway) {
+	class := wire.ErrorClass(string(p.Error.V.Class))
 	if code, err := strconv.ParseInt(string(p.Error.V.Code), 10, 32); err == nil && code >= 100 && code <= 999 {
 		g.Status = int32(code)
 	}
-	if !strings.EqualFold(string(p.Status), "failure") {
-		if g.Status == 0 && p.Status != "" {
-			g.Status = 200
+	failed := strings.EqualFold(string(p.Status), "failure")
+	switch {
+	// Python's asyncio.CancelledError, starlette's ClientDisconnect.
+	case strings.Contains(class, "Cancelled") || strings.Contains(class, "ClientDisconnect"):
+		g.ErrorType, g.Status, g.CancelledAt = clientAbort, wire.StatusClientGone, p.EndTime.us
+	case failed:
+		g.ErrorType = loosejson.First(class, "failure")
+		if g.Status == 0 {
+			g.Status = statuses[class]
 		}
-		return
+	case g.Status == 0 && p.Status != "":
+		g.Status = 200
 	}
-	g.ErrorType = loosejson.First(wire.ErrorClass(string(p.Error.V.Class)), "failure")
-	// Python's asyncio.CancelledError, starlette's ClientDisconnect: the client went away.
-	if strings.Contains(g.ErrorType, "Cancelled") || strings.Contains(g.ErrorType, "ClientDisconnect") {
-		g.CancelledAt = g.LastByteAt
-	}
-	if g.FirstByteAt == g.LastByteAt {
+	if failed && g.FirstByteAt == g.LastByteAt {
 		g.FirstByteAt = 0 // no byte came: LiteLLM then puts the end there
 	}
 }
@@ -247,7 +262,7 @@ func (p *payload) stream(g *wire.Gateway) *wire.Stream {
 	if p.EndTime.us >= p.StartTime.us && p.EndTime.us > 0 {
 		s.EndUS = wire.Some(p.EndTime.us - p.StartTime.us)
 	}
-	if len(p.Response.V.Choices) > 0 {
+	if len(p.Response.V.Choices) > 0 && g.CancelledAt == 0 { // LiteLLM makes up a "stop" for what was aborted
 		s.FinishReason = string(p.Response.V.Choices[0].FinishReason)
 	}
 	for _, u := range [...]*usage{&p.Metadata.V.Usage.V, &p.Response.V.Usage.V} {

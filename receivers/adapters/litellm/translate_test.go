@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-var testNow = time.Date(2026, 11, 29, 15, 45, 0, 0, time.UTC)
+var testNow = time.Date(2026, 11, 30, 3, 0, 0, 0, time.UTC)
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -95,7 +95,7 @@ func TestTranslateKeepsTheGoodOnes(t *testing.T) {
 }
 
 func FuzzTranslate(f *testing.F) {
-	for _, name := range []string{"litellm_1_110.jsonl", "variants.jsonl", "wrapped.json"} {
+	for _, name := range []string{"litellm_1_110.jsonl", "proxy_1_110.jsonl", "variants.jsonl", "wrapped.json"} {
 		raw, err := os.ReadFile(filepath.Join("testdata", "in", name))
 		if err != nil {
 			f.Fatal(err)
