@@ -4,7 +4,10 @@ SHELL       := /bin/bash
 GO          ?= go
 NPM         ?= npm
 CACHE       := .cache
-ENGINE      := $(CACHE)/engine/node_modules/@chdb/lib-linux-x64-gnu/libchdb.so
+# An npm ci that is cut short leaves files behind, but not the list that it ends with.
+ENGINE      := $(CACHE)/engine/node_modules/.package-lock.json
+SDK_NODE    := sdk-js/node_modules/.package-lock.json
+FARO_NODE   := test/faro/node_modules/.package-lock.json
 TOOLS       := $(abspath $(CACHE)/tools)
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS     := -s -w -X github.com/fermata-io/fermata/collector.Version=$(VERSION)
@@ -14,13 +17,16 @@ GOLANGCI_VERSION    := v2.15.0
 GOFUMPT_VERSION     := v0.12.0
 GOVULNCHECK_VERSION := v1.9.0
 
-.PHONY: help build engine up test test-race test-short bench lint fmt generate check-generated vuln e2e-llm sdk-test sdk-ci sdk-audit faro-test clean
+.PHONY: help fetch build engine up test test-race test-short bench lint fmt generate check-generated vuln e2e-llm sdk-test sdk-ci sdk-audit faro-test clean
 
 help: ## show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 .PHONY: force
 force:
+
+fetch: engine $(TOOLS)/golangci-lint $(TOOLS)/gofumpt $(SDK_NODE) $(FARO_NODE) ## fetch all that builds, tests and linters take from registries
+	$(GO) list -deps -test ./... >/dev/null
 
 build: engine bin/fermata ## build bin/fermata and fetch the engine it runs
 
@@ -84,25 +90,25 @@ $(TOOLS)/govulncheck:
 e2e-llm: build ## a real small LLM behind the tap, the real openai client in front (fetches 100 MB once)
 	test/e2e-llm/run.sh
 
-sdk-js/node_modules: sdk-js/package-lock.json
+$(SDK_NODE): sdk-js/package-lock.json
 	$(NPM) ci --prefix sdk-js --no-audit --no-fund --loglevel=error
 	@touch $@
 
-sdk-test: sdk-js/node_modules ## unit tests of the browser SDK
+sdk-test: $(SDK_NODE) ## unit tests of the browser SDK
 	$(NPM) --prefix sdk-js test
 
-sdk-ci: build sdk-js/node_modules ## everything of the browser SDK: lint, unit tests, sizes, Chromium, the Playground of a real `fermata up`
+sdk-ci: build $(SDK_NODE) ## everything of the browser SDK: lint, unit tests, sizes, Chromium, the Playground of a real `fermata up`
 	$(NPM) --prefix sdk-js test
 	$(NPM) --prefix sdk-js run e2e
 
-test/faro/node_modules: test/faro/package-lock.json
+$(FARO_NODE): test/faro/package-lock.json
 	$(NPM) ci --prefix test/faro --no-audit --no-fund --loglevel=error
 	@touch $@
 
-faro-test: build test/faro/node_modules ## the real Faro SDK and real browsers against the beacon endpoints
+faro-test: build $(FARO_NODE) ## the real Faro SDK and real browsers against the beacon endpoints
 	$(NPM) --prefix test/faro test
 
-sdk-audit: sdk-js/node_modules ## known vulnerabilities in the SDK's tools; needs a registry that answers audits
+sdk-audit: $(SDK_NODE) ## known vulnerabilities in the SDK's tools; needs a registry that answers audits
 	$(NPM) --prefix sdk-js audit --audit-level=moderate
 
 clean: ## remove what was built (not the engine cache)

@@ -1,3 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-export default defineConfig({ test: { include: ['test/**/*.test.ts'] } });
+export default defineConfig({
+  // Nothing here takes long: the time is for machines that do other things, too.
+  test: { include: ['test/**/*.test.ts'], testTimeout: 60_000 },
+});

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -102,6 +103,31 @@ func get(t *testing.T, url string) (int, http.Header, []byte) {
 	return resp.StatusCode, resp.Header, body
 }
 
+// ready asks /readyz until just these checks fail: a machine that does other things may keep one from its answer in time.
+func ready(t *testing.T, url string, failing ...string) (http.Header, api.Health) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); ; {
+		status, header, body := get(t, url+"/readyz")
+		var h api.Health
+		require.NoError(t, json.Unmarshal(body, &h))
+		var got []string
+		for _, c := range h.Checks {
+			if !c.Ok {
+				got = append(got, c.Name)
+			}
+		}
+		want := http.StatusOK
+		if got != nil {
+			want = http.StatusServiceUnavailable
+		}
+		require.Equal(t, want, status, "%s", body)
+		if slices.Equal(failing, got) || time.Now().After(end) {
+			require.Equal(t, failing, got, "%s", body)
+			return header, h
+		}
+	}
+}
+
 func TestShutdownWithoutStart(t *testing.T) {
 	ext, err := apiextension.NewFactory(nil).Create(context.Background(), extensiontest.NewNopSettings(apiextension.Type), apiextension.NewDefaultConfig())
 	require.NoError(t, err)
@@ -112,23 +138,17 @@ func TestClickHouseAway(t *testing.T) {
 	url := start(t, "clickhouse://x:y@127.0.0.1:1/fermata")
 	status, _, _ := get(t, url+"/healthz")
 	require.Equal(t, http.StatusOK, status, "the process is alive")
-	status, header, body := get(t, url+"/readyz")
-	require.Equal(t, http.StatusServiceUnavailable, status)
+	header, h := ready(t, url, "clickhouse", "schema")
 	require.NotEmpty(t, header.Get("Retry-After"))
-	var h api.Health
-	require.NoError(t, json.Unmarshal(body, &h))
 	require.Len(t, h.Checks, 3)
-	for _, c := range h.Checks {
-		require.Equal(t, c.Name == "receivers", c.Ok, c.Name)
-	}
 	for _, path := range []string{"/v1/requests", "/v1/requests/x"} {
-		status, header, body = get(t, url+path)
+		status, header, body := get(t, url+path)
 		require.Equal(t, http.StatusServiceUnavailable, status)
 		require.NotEmpty(t, header.Get("Retry-After"))
 		require.Equal(t, "application/problem+json", header.Get("Content-Type"))
 		require.NotContains(t, string(body), "127.0.0.1")
 	}
-	status, _, body = get(t, url+"/")
+	status, _, body := get(t, url+"/")
 	require.Equal(t, http.StatusOK, status)
 	require.Contains(t, string(body), "/readyz")
 }
@@ -182,16 +202,10 @@ func keep(t *testing.T, cfg clickhouse.Config, r *requests.Request) {
 func TestSchemaTooOld(t *testing.T) {
 	dsn, cfg := database(t)
 	url := start(t, dsn)
-	status, _, body := get(t, url+"/readyz")
-	require.Equal(t, http.StatusServiceUnavailable, status)
-	var h api.Health
-	require.NoError(t, json.Unmarshal(body, &h))
-	require.True(t, h.Checks[0].Ok, "ClickHouse answers")
-	require.False(t, h.Checks[1].Ok)
+	_, h := ready(t, url, "schema")
 	require.Contains(t, *h.Checks[1].Detail, "run `fermata migrate`")
 	migrate(t, cfg)
-	status, _, body = get(t, url+"/readyz")
-	require.Equal(t, http.StatusOK, status, "%s", body)
+	ready(t, url)
 }
 
 // Whoever waits for /readyz can send: it says 503 until the receivers listen, and again when they are stopped.
@@ -205,27 +219,13 @@ func TestNotReadyWithoutReceivers(t *testing.T) {
 		}
 		return "", nil
 	}})
-	expect := func(want int, failing ...string) {
-		t.Helper()
-		status, _, body := get(t, url+"/readyz")
-		require.Equal(t, want, status, "%s", body)
-		var h api.Health
-		require.NoError(t, json.Unmarshal(body, &h))
-		var got []string
-		for _, c := range h.Checks {
-			if !c.Ok {
-				got = append(got, c.Name)
-			}
-		}
-		require.Equal(t, failing, got)
-	}
-	expect(http.StatusServiceUnavailable, "receivers", "around")
+	ready(t, url, "receivers", "around")
 	require.NoError(t, ext.Ready())
-	expect(http.StatusServiceUnavailable, "around")
+	ready(t, url, "around")
 	open.Store(true)
-	expect(http.StatusOK)
+	ready(t, url)
 	require.NoError(t, ext.NotReady())
-	expect(http.StatusServiceUnavailable, "receivers")
+	ready(t, url, "receivers")
 }
 
 func TestRequestFromTheEngine(t *testing.T) {

@@ -107,7 +107,7 @@ func (r *rig) look(t *testing.T) {
 	require.Eventually(t, func() bool { // the second has to be over
 		require.NoError(t, r.w.look(t.Context()))
 		return r.w.from > now.Unix()
-	}, 30*time.Second, 20*time.Millisecond)
+	}, 2*time.Minute, 20*time.Millisecond)
 }
 
 // rows counts the states stored.
@@ -317,7 +317,7 @@ func TestLifecycle(t *testing.T) {
 	require.NoError(t, ext.Shutdown(t.Context()), "not started")
 	require.NoError(t, ext.Start(t.Context(), componenttest.NewNopHost()))
 	r.store(t, play(t, "B03"))
-	require.Eventually(t, func() bool { return len(r.list(t)) == 1 }, 20*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return len(r.list(t)) == 1 }, 2*time.Minute, 20*time.Millisecond)
 	require.NoError(t, ext.Shutdown(t.Context()))
 	require.NoError(t, ext.Shutdown(t.Context()))
 }

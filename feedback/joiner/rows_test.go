@@ -218,7 +218,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 		require.NoError(t, child.Start())
 		r.store(t, p)
 		if i%2 == 0 { // killed while it writes; else before, mostly
-			require.Eventually(t, func() bool { return count() > before }, 30*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { return count() > before }, 2*time.Minute, time.Millisecond)
 		}
 		require.NoError(t, child.Process.Kill())
 		require.Error(t, child.Wait())
@@ -275,7 +275,7 @@ func TestMomentWaitsForInserts(t *testing.T) {
 		m, err := r.w.clock.Now(t.Context())
 		require.NoError(t, err)
 		return m.Second() > m.Safe+1
-	}, 20*time.Second, 20*time.Millisecond)
+	}, 2*time.Minute, 20*time.Millisecond)
 	m, err := r.w.clock.Now(t.Context())
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, m.Safe, before.Second())

@@ -22,7 +22,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // gate is a next consumer whose calls wait until the test lets each of them go, with an error of its choice.
 type gate struct {

@@ -52,7 +52,7 @@ func TestTapFeedsThePipeline(t *testing.T) {
 				require.Equal(t, http.StatusOK, res.StatusCode)
 			}
 			http.DefaultClient.CloseIdleConnections()
-			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
 			require.NoError(t, r.Shutdown(ctx))
 

@@ -83,8 +83,16 @@ export class TestServer {
     return this.beacons.flatMap((b) => b.streams.map((s) => ({ ...s, session: b.session_id })));
   }
 
+  /** Waits until a stream is all there: its last segment, and each one before it, whatever order they come in. */
+  async whole(of: (s: WireStream & { session: string }) => boolean = () => true): Promise<void> {
+    await this.until('all segments to the last', () => {
+      const mine = this.segments.filter(of);
+      return mine.some((last) => last.final && new Set(mine.map((s) => s.seq)).size > last.seq);
+    });
+  }
+
   /** Waits until the beacons so far fulfil a condition. */
-  async until(what: string, ok: () => boolean, ms = 15_000): Promise<void> {
+  async until(what: string, ok: () => boolean, ms = 60_000): Promise<void> {
     const end = Date.now() + ms;
     while (this._invalid || !ok()) {
       if (this._invalid) throw new Error(`not by the schema: ${this._invalid}`);

@@ -142,7 +142,7 @@ export class Tab {
     return (r.result as { value: T }).value;
   }
 
-  async until(expression: string, ms = 30_000): Promise<void> {
+  async until(expression: string, ms = 90_000): Promise<void> {
     const end = Date.now() + ms;
     while (!(await this.evaluate(expression))) {
       if (Date.now() > end) throw new Error(`timed out waiting for ${expression}`);

@@ -95,7 +95,7 @@ export class Up {
     const p = spawn(binary, ['up', '--data', join(dir, 'data'), '--ready-file', ready, ...listen, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
     let log = '';
     for (const s of [p.stdout, p.stderr]) s?.on('data', (d) => (log = (log + d).slice(-4000)));
-    for (const end = Date.now() + 120_000; !existsSync(ready); ) {
+    for (const end = Date.now() + 150_000; !existsSync(ready); ) {
       if (p.exitCode !== null || Date.now() > end) {
         p.kill();
         throw new Error(`${binary} up is not ready: ${log}`);
@@ -147,7 +147,7 @@ export class Up {
   }
 
   /** Asks for the joined request until it fulfils a condition. */
-  async request(id: string, what: string, ok: (r: Joined) => boolean, ms = 40_000): Promise<Joined> {
+  async request(id: string, what: string, ok: (r: Joined) => boolean, ms = 90_000): Promise<Joined> {
     let last = '';
     for (const end = Date.now() + ms; Date.now() < end; ) {
       const res = await fetch(`${this.api}/v1/requests/${encodeURIComponent(id)}`);

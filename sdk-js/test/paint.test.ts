@@ -107,9 +107,12 @@ test('an answer that is over keeps no element', async () => {
   const observation = observeElement(s, page, el as unknown as Element);
   el = undefined;
   s._finish();
-  await vi.waitFor(() => {
-    collect();
-    expect(kept.deref() === undefined).toBe(true);
-  });
+  await vi.waitFor(
+    () => {
+      collect();
+      expect(kept.deref() === undefined).toBe(true);
+    },
+    { timeout: 30_000 },
+  );
   expect(observation).toBeDefined();
 });

@@ -28,7 +28,7 @@ func slow(t *testing.T, conn driver.Conn, table string) (stop func()) {
 		var n uint64
 		require.NoError(t, conn.QueryRow(t.Context(), "SELECT count() FROM system.processes WHERE query_kind = 'Insert' AND elapsed > 2").Scan(&n))
 		return n > 0
-	}, 20*time.Second, 20*time.Millisecond)
+	}, 2*time.Minute, 20*time.Millisecond)
 	return func() {
 		cancel()
 		require.Error(t, <-done)

@@ -28,7 +28,7 @@ import (
 	"github.com/fermata-io/fermata/storage/migrations"
 )
 
-const patience = 90 * time.Second
+const patience = 2 * time.Minute
 
 func TestMain(m *testing.M) {
 	enginetest.MaybeRunChild()

@@ -22,7 +22,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-const patience = 60 * time.Second
+const patience = 2 * time.Minute
 
 func testConfig(dir string) Config {
 	cfg := NewDefaultConfig(dir)
@@ -164,7 +164,7 @@ func TestWhyTheChildEnded(t *testing.T) {
 
 func TestHungEngineIsReplaced(t *testing.T) {
 	cfg := testConfig(t.TempDir())
-	cfg.HangTimeout = 200 * time.Millisecond
+	cfg.HangTimeout = 2 * time.Second
 	e := start(t, cfg)
 	pid := e.PID()
 	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))

@@ -223,7 +223,7 @@ func TestRecordsOfAnInsertThatRanMeanwhile(t *testing.T) {
 		m, err := clock.Now(t.Context())
 		require.NoError(t, err)
 		return m.Second() > m.Safe+1
-	}, 20*time.Second, 20*time.Millisecond)
+	}, 2*time.Minute, 20*time.Millisecond)
 	insert() // overtakes the slow one
 	from := int64(0)
 	for running := true; running; {

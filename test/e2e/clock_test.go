@@ -190,7 +190,7 @@ func TestSteppedClock(t *testing.T) {
 			}
 		}
 		return len(found) == 1 && found[0] == "step-4"
-	}, 30*time.Second, 100*time.Millisecond)
+	}, 2*time.Minute, 100*time.Millisecond)
 	r := settled(t, u, "step-4", n)
 	require.Len(t, r.Conflicts, 1)
 	require.InDelta(t, step, r.Conflicts[0].Evidence[0], float64(r.Conflicts[0].Evidence[1]))

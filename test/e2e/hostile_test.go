@@ -98,7 +98,7 @@ func TestHostileStringsAreOnlyShown(t *testing.T) {
 		require.Eventually(t, func() bool {
 			code, b := u.get(t, "/v1/requests/"+id+"?tenant="+tenant)
 			return code == http.StatusOK && bytes.Contains(b, []byte(`"session_id":"`)) && (id != "hostile-1" || bytes.Contains(b, []byte(`"kind":"stall"`)))
-		}, 30*time.Second, 50*time.Millisecond, id)
+		}, 2*time.Minute, 50*time.Millisecond, id)
 	}
 
 	// The API: JSON that no browser takes for a page and no terminal acts on, and that still says what was sent.

@@ -103,7 +103,7 @@ func start(data string, args ...string) (*up, error) {
 		u.ended = u.cmd.Wait()
 		close(u.done)
 	}()
-	deadline := time.After(90 * time.Second)
+	deadline := time.After(3 * time.Minute)
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -112,7 +112,7 @@ func start(data string, args ...string) (*up, error) {
 			return nil, fmt.Errorf("fermata up ended: %w\n%s", u.ended, u.log)
 		case <-deadline:
 			_ = u.cmd.Process.Kill()
-			return nil, fmt.Errorf("fermata up not ready after 90 s\n%s", u.log)
+			return nil, fmt.Errorf("fermata up not ready after 3 min\n%s", u.log)
 		case <-tick.C:
 			b, err := os.ReadFile(ready)
 			if errors.Is(err, os.ErrNotExist) || len(b) == 0 {
@@ -131,7 +131,7 @@ func (u *up) interrupt() {
 	_ = u.cmd.Process.Signal(syscall.SIGINT)
 	select {
 	case <-u.done:
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		_ = u.cmd.Process.Kill()
 		<-u.done
 	}
@@ -209,7 +209,7 @@ func (u *up) eventually(t *testing.T, id string, ok func(map[string]any) bool) [
 		}
 		var m map[string]any
 		return json.Unmarshal(b, &m) == nil && ok(m)
-	}, 30*time.Second, 50*time.Millisecond, "request %s never became what was waited for; last answer: %s", id, &last)
+	}, 2*time.Minute, 50*time.Millisecond, "request %s never became what was waited for; last answer: %s", id, &last)
 	return last
 }
 

@@ -199,5 +199,5 @@ func (u *up) stored(t *testing.T, s *wire.Stream, n int) {
 			} `json:"attempts"`
 		}
 		return json.Unmarshal(b, &r) == nil && len(r.Attempts) > 0 && r.Attempts[0].Server.N >= n
-	}, 30*time.Second, 20*time.Millisecond)
+	}, 2*time.Minute, 20*time.Millisecond)
 }

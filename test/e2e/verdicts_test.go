@@ -78,7 +78,7 @@ func TestWithoutText(t *testing.T) {
 			found[f.RequestID] = append(found[f.RequestID], f)
 		}
 		return len(found) >= 5
-	}, 30*time.Second, 100*time.Millisecond, "found: %v", found)
+	}, 2*time.Minute, 100*time.Millisecond, "found: %v", found)
 	for _, id := range []string{"hashes", "ids", "verdict", "detail"} {
 		require.Len(t, found[id], 1, id)
 		require.Equal(t, "loop", found[id][0].Kind, id)
@@ -116,5 +116,5 @@ func (u *up) eventuallyOf(t *testing.T, id, tenant string) {
 	require.Eventually(t, func() bool {
 		code, _ := u.get(t, "/v1/requests/"+id+"?tenant="+tenant)
 		return code == http.StatusOK
-	}, 30*time.Second, 50*time.Millisecond, id)
+	}, 2*time.Minute, 50*time.Millisecond, id)
 }

@@ -29,7 +29,7 @@ before(async () => {
       }
     },
     'fermata up',
-    90_000,
+    150_000,
   );
   page = await pageServer();
   browser = await launch();
@@ -46,7 +46,9 @@ const base = (addr) => (addr.startsWith('http') ? addr : `http://${addr}`);
 
 /** Opens the page in a session of its own, with Faro pointed at Fermata, and keeps what /collect answered. */
 async function open(query) {
-  const tab = await (await browser.newContext()).newPage();
+  const context = await browser.newContext();
+  context.setDefaultTimeout(90_000);
+  const tab = await context.newPage();
   const answers = [];
   tab.on('response', (r) => {
     if (r.url().startsWith(`${base(at.ingest)}/collect`) && r.request().method() === 'POST') answers.push(r.status());
@@ -203,7 +205,7 @@ test('the configuration for the public takes the pages of its app and no others'
   );
   const other = await pageServer();
   try {
-    await until(() => address || collector.ended, 'the collector', 60_000);
+    await until(() => address || collector.ended, 'the collector');
     assert.ok(address, collector.log);
     const url = `http://${address}/v1/rum?key=chat-4f1c9a2e`;
     const { tab } = await open('');

@@ -71,6 +71,7 @@ export const launch = () =>
     args: [
       '--no-sandbox',
       '--disable-gpu',
+      '--disable-dev-shm-usage',
       '--disable-quic',
       '--no-first-run',
       '--disable-background-networking',
@@ -80,7 +81,7 @@ export const launch = () =>
   });
 
 /** Waits until f returns something true. */
-export async function until(f, what, ms = 30_000) {
+export async function until(f, what, ms = 90_000) {
   const end = Date.now() + ms;
   for (;;) {
     const v = await f();

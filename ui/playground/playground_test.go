@@ -230,7 +230,7 @@ func TestAClientThatLeavesEndsTheAnswer(t *testing.T) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			return len(r.got["/v1/gateway"]) == 1
-		}, 20*time.Second, 10*time.Millisecond)
+		}, time.Minute, 10*time.Millisecond)
 		var rec struct {
 			CancelledAt int64 `json:"cancelled_at"`
 		}

@@ -83,7 +83,7 @@ func newHarness(t *testing.T, next consumer.Logs, change ...func(*Settings)) *ha
 	t.Cleanup(func() {
 		require.NoError(t, h.grpc.Close())
 		tr.CloseIdleConnections()
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		require.NoError(t, h.srv.Shutdown(ctx))
 		require.NoError(t, h.srv.Shutdown(ctx), "a second time")

@@ -162,7 +162,7 @@ func dial(t *testing.T, b *bench, request string) string {
 	c, err := net.Dial("tcp", b.tap.Addr().String())
 	require.NoError(t, err)
 	defer func() { _ = c.Close() }()
-	require.NoError(t, c.SetDeadline(time.Now().Add(10*time.Second)))
+	require.NoError(t, c.SetDeadline(time.Now().Add(time.Minute)))
 	_, err = io.WriteString(c, request)
 	require.NoError(t, err)
 	raw, err := io.ReadAll(c)

@@ -75,7 +75,7 @@ func (r *recorder) whole(t testing.TB, id string) wire.Stream {
 	require.Eventually(t, func() bool {
 		segs = r.of(id)
 		return len(segs) > 0 && segs[len(segs)-1].Final
-	}, 10*time.Second, time.Millisecond, "no final segment of %s", id)
+	}, time.Minute, time.Millisecond, "no final segment of %s", id)
 	out := segs[len(segs)-1]
 	out.Chunks = wire.Chunks{}
 	for i, s := range segs {
@@ -135,7 +135,7 @@ func start(t testing.TB, h http.Handler, change ...func(*tap.Config)) *bench {
 	require.NoError(t, b.tap.Start(t.Context()))
 	b.url = "http://" + b.tap.Addr().String()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		require.NoError(t, b.tap.Shutdown(ctx))
 		http.DefaultClient.CloseIdleConnections()

@@ -19,25 +19,29 @@ const $ = (id) => document.getElementById(id);
 const seen = { text: '', html: '', got: [], shown: [], clicked: 0 };
 const probes = new Map();
 const free = new Map();
-globalThis.freeAt = () => Object.fromEntries(free);
 new PerformanceObserver((list) => {
+  const told = performance.now();
   for (const e of list.getEntries()) {
-    if (e.identifier === 'feedback') seen.feedback = e.presentationTime;
-    else if (probes.has(e.identifier))
-      seen.shown.push({ id: e.identifier, bytes: probes.get(e.identifier), painted: e.paintTime, t: e.presentationTime });
+    const id = e.identifier;
+    if (!probes.has(id)) continue;
+    const p = { id, bytes: probes.get(id), painted: e.paintTime, t: e.presentationTime, told, free: free.get(id) };
+    if (id === 'feedback') seen.feedback = p;
+    else seen.shown.push(p);
   }
 }).observe({ type: 'element', buffered: true });
 function probe(id, bytes) {
   if (q.get('probes') === '0') {
-    if (bytes !== undefined) performance.mark(`update ${bytes}`);
+    if (id !== 'feedback') performance.mark(`update ${bytes}`);
     return;
   }
   const p = document.createElement('p');
   p.setAttribute('elementtiming', id);
   p.textContent = `probe ${id}`;
-  if (bytes !== undefined) probes.set(id, bytes);
-  // When the main thread was free again after the frame that shows it.
-  requestAnimationFrame(() => scheduler.postTask(() => free.set(id, performance.now()), { priority: 'user-blocking' }));
+  probes.set(id, bytes);
+  // When the main thread was free again after the frame that shows it, and all had run that was put behind the frame, the SDK's
+  // own look at it, too.
+  const task = (f) => scheduler.postTask(f, { priority: 'user-blocking' });
+  requestAnimationFrame(() => task(() => task(() => free.set(id, performance.now()))));
   // One that is gone before its frame is on the screen is never reported.
   $('probes').append(p);
   setTimeout(() => p.remove(), 1000);
@@ -155,7 +159,7 @@ $('ask').onclick = async (event) => {
   const el = document.createElement('div');
   el.className = 'answer';
   if (on('spinner')) el.textContent = 'Thinking…';
-  if (on('echo') || on('spinner')) probe('feedback');
+  if (on('echo') || on('spinner')) probe('feedback', 0);
   $('answers').append(el);
   if (on('spinner')) {
     let n = 0;
@@ -177,7 +181,8 @@ $('ask').onclick = async (event) => {
     seen.error = e.name;
   }
   if (render === 'retract') {
-    await new Promise((r) => setTimeout(r, 300));
+    // It has been on the screen, whatever the machine does.
+    await new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(r, 300))));
     el.textContent = 'This answer was withdrawn.';
   }
   seen.html = el.innerHTML;

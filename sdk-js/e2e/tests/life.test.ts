@@ -35,13 +35,13 @@ const finished = async (page: Page): Promise<Seen> => {
   await until(page, 'globalThis.finished');
   return (await page.evaluate('seen')) as Seen;
 };
-const final = () => server.until('the last segment', () => server.segments.some((s) => s.final));
+const final = () => server.whole();
 const bytes = (s: string) => new TextEncoder().encode(s).length;
 
 describe('ends', () => {
   test('abort by the user', async () => {
-    const page = await start('n=200&gap=50');
-    await until(page, 'seen.got.length > 5');
+    const page = await start('n=400&gap=50');
+    await until(page, 'seen.shown.length > 4');
     await page.click('#stop');
     const seen = await finished(page);
     expect(seen.error).toBe('AbortError');
@@ -55,26 +55,21 @@ describe('ends', () => {
   });
 
   test('reload in the middle: the first load is closed, the second is a session of its own', async () => {
-    const page = await start('n=200&gap=50');
-    await until(page, 'seen.got.length > 5');
+    const page = await start('n=400&gap=50');
+    await until(page, 'seen.shown.length > 4');
     const before = (await page.evaluate('seen')) as Seen;
     await page.reload();
     await until(page, 'globalThis.ready');
-    await server.until('the end of the first load', () => server.segments.some((s) => s.final));
-    const [first] = server.segments;
-    const s = join(server.segments.filter((x) => x.session === first?.session));
+    await server.whole();
+    const session = server.beacons[0]?.session_id;
+    const s = join(server.segments);
     expect(s.closed_at).toBeDefined();
     expect([s.done_at, s.aborted_at]).toEqual([undefined, undefined]);
     expect(s.bytes_total).toBeGreaterThanOrEqual(bytes(before.text));
     expect(cumulative(s.recv).at(-1)?.bytes).toBe(s.bytes_total);
     agree(before.shown, s);
-    const n = server.beacons.length;
     await page.click('#ask');
-    await until(page, 'seen.got.length > 5');
-    await server.until('the second load', () => server.beacons.length > n);
-    const second = server.beacons.at(-1);
-    expect(second?.session_id).not.toBe(first?.session);
-    expect(second?.seq).toBe(0);
+    await server.until('the second load', () => server.beacons.some((b) => b.session_id !== session && b.seq === 0));
   });
 
   test('left after the end: no abort, not closed', async () => {
@@ -112,7 +107,6 @@ describe('beacons', () => {
     await server.until(
       'everything',
       () => server.segments.some((s) => s.final) && new Set(server.beacons.map((b) => b.seq)).size > Math.max(...server.beacons.map((b) => b.seq)),
-      40_000,
     );
     const unique = [...new Map(server.beacons.map((b) => [b.seq, b])).values()];
     expect(unique.map((b) => b.seq).sort((a, b) => a - b)).toEqual(unique.map((_, i) => i));
@@ -123,10 +117,10 @@ describe('beacons', () => {
 
   test('collector slow, answering garbage, cutting or down: the page does not notice', async () => {
     const median = (a: number[]) => [...a].sort((x, y) => x - y)[Math.floor(a.length / 2)] as number;
-    const want = answerWords(new URLSearchParams('n=50')).join('');
+    const want = answerWords(new URLSearchParams('n=25')).join('');
     /** ms from the server's write to the page's own handler, in the middle of one run. */
     const lag = async (switches: string) => {
-      const page = await start(`n=50&gap=20&flush=100&tolerant=1${switches}`);
+      const page = await start(`n=25&gap=20&first=20&flush=100&tolerant=1${switches}`);
       const seen = await finished(page);
       expect(seen.text).toBe(want);
       const origin = await page.evaluate<number>('performance.timeOrigin');
@@ -142,20 +136,22 @@ describe('beacons', () => {
       ['down', 'ok', `&collector=${nobody}`],
     ];
     const lags = new Map<string, number[]>(ways.map(([name]) => [name, []]));
-    // In turns, so that the machine's other work falls on all alike.
-    for (let i = 0; i < 5; i++) {
+    const without = lags.get('without the SDK') as number[];
+    // Two processes' clocks, one of them told in steps of 0.1 ms: below 1 ms nothing can be said.
+    const noise = () => Math.max(...without, Math.min(...without) + 1) - Math.min(...without);
+    const more = (l: number[]) => median(l) - median(without);
+    // In turns, so that the machine's other work falls on all alike; where it fell on one by chance, more turns are taken. What
+    // the SDK itself did would be there in every turn.
+    for (let turn = 1; turn <= 20 && (turn <= 5 || [...lags.values()].some((l) => more(l) >= noise())); turn++) {
       for (const [name, mood, switches] of ways) {
         server.mood = mood;
         lags.get(name)?.push(await lag(switches));
       }
     }
-    const without = lags.get('without the SDK') as number[];
-    const noise = Math.max(...without) - Math.min(...without);
     const text = [...lags].map(([name, l]) => `${name} ${median(l).toFixed(2)}`).join(', ');
-    console.log(`ms from the server's write to the page: ${text}; noise ${noise.toFixed(2)}`);
-    // Two processes' clocks, one of them told in steps of 0.1 ms: below 1 ms nothing can be said.
-    for (const [name, l] of lags) expect(median(l) - median(without), name).toBeLessThan(Math.max(noise, 1));
-  });
+    console.log(`ms from the server's write to the page: ${text}; noise ${noise().toFixed(2)}, ${without.length} turns`);
+    for (const [name, l] of lags) expect(more(l), name).toBeLessThan(noise());
+  }, 400_000);
 
   /** For tests that nothing arrives: a server that no page of another test knows. */
   const alone = async (f: (own: TestServer) => Promise<void>) => {
@@ -186,13 +182,20 @@ describe('beacons', () => {
 
   test('sampled out: only a bad answer is sent', () =>
     alone(async (own) => {
-      const page = await start('n=5&sample=0', own.url);
-      await finished(page);
-      await page.evaluate('fermata.flush()');
-      await page.goto('about:blank');
+      // Where the machine itself stopped the page for so long that the answer was a bad one, it is asked for again.
+      for (let turn = 1, slow = true; slow && turn < 8; turn++) {
+        own.reset();
+        const page = await start('n=5&sample=0', own.url);
+        await finished(page);
+        await page.evaluate('fermata.flush()');
+        const seen = await page.evaluate<Seen>('seen');
+        await page.goto('about:blank');
+        const times = [seen.clicked, ...seen.got.map(([t]) => t), ...seen.shown.map((u) => u.t)].sort((a, b) => a - b);
+        slow = own.beacons.length > 0 && times.some((t, i) => t - (times[i - 1] ?? t) > 900);
+      }
       expect(own.beacons).toEqual([]);
       await start('n=10&sample=0&stallAt=5&stall=1600', own.url);
-      await own.until('the last segment', () => own.segments.some((s) => s.final));
+      await own.whole();
       expect(join(own.segments).bytes_total).toBe(bytes(answerWords(new URLSearchParams('n=10')).join('')));
     }));
 });
@@ -206,7 +209,10 @@ describe('between server and user', () => {
       await final();
       const s = join(server.segments);
       const recv = cumulative(s.recv).filter((x) => x.bytes > 0);
-      expect((recv.at(-1)?.t ?? 0) - (recv[0]?.t ?? 0), 'one burst').toBeLessThan(200);
+      // The server wrote it in 20 pieces over 1.1 s and more; all of them were on their way before the first one came.
+      const sent = server.requests.at(-1)?.sent ?? [];
+      const origin = await page.evaluate<number>('performance.timeOrigin');
+      expect(origin + (recv[0]?.t ?? 0), 'one burst').toBeGreaterThan((sent.at(-1) as number) - 5);
       expect((recv[0]?.t ?? 0) - (s.request_sent_at as number) / 1000).toBeGreaterThan(1000);
       agree(((await page.evaluate('seen')) as Seen).shown, s);
       expect(cumulative(s.paint).at(-1)?.bytes).toBe(bytes(seen.text));
@@ -218,21 +224,23 @@ describe('between server and user', () => {
   test('a hidden tab: received all the time, painted on return, and the page says when it was hidden', async () => {
     const tabs = await Tabs.launch();
     try {
-      const tab = await tabs.open(`${server.url}/chat.html?n=100&gap=50`);
+      const tab = await tabs.open(`${server.url}/chat.html?n=1000&gap=50`);
       await tab.front();
       await tab.until('globalThis.ready && document.visibilityState === "visible"');
       const other = await tabs.open('about:blank');
       await tab.front();
       await tab.until('document.visibilityState === "visible"');
       await tab.click('ask');
-      await tab.until('seen.got.length > 10');
+      await tab.until('seen.shown.length > 10');
       await other.front();
       await tab.until('document.visibilityState === "hidden"');
-      const hiddenAt = await tab.evaluate<number>('performance.now()');
+      const [hiddenAt, had] = await tab.evaluate<[number, number]>('[performance.now(), seen.got.length]');
       await server.until('a beacon at hiding', () => server.segments.length > 0);
-      await tab.until('seen.got.length > 40');
+      await tab.until(`seen.got.length > ${had + 30}`);
       const backAt = await tab.evaluate<number>('performance.now()');
       await tab.front();
+      await tab.until(`seen.shown.some((u) => u.t > ${backAt})`);
+      await tab.click('stop');
       await tab.until('globalThis.finished');
       const seen = await tab.evaluate<Seen>('seen');
       await final();
@@ -244,9 +252,10 @@ describe('between server and user', () => {
       expect(visible).toBeGreaterThanOrEqual(backAt);
       const inside = (x: { t: number }) => x.t > hiddenAt && x.t < backAt;
       expect(cumulative(s.recv).filter(inside).length).toBeGreaterThan(10);
-      expect(cumulative(s.paint).filter(inside)).toEqual([]);
+      // A frame that was finished before may come to the screen a little later; nothing that came while hidden does.
+      const before = Math.max(...cumulative(s.recv).map((x) => (x.t <= hidden ? x.bytes : 0)));
+      expect(cumulative(s.paint).filter((x) => inside(x) && x.bytes > before)).toEqual([]);
       // What came in the meantime is painted in the first frame after the return, as the page's probes say too.
-      expect(seen.shown.some((u) => u.t > backAt)).toBe(true);
       agree(seen.shown, s, 10);
       expect(cumulative(s.paint).at(-1)?.bytes).toBe(bytes(seen.text));
       expect(s.retractions).toBeUndefined();
@@ -258,7 +267,7 @@ describe('between server and user', () => {
   test('the first text comes while the tab is hidden: felt on return, not before', async () => {
     const tabs = await Tabs.launch();
     try {
-      const tab = await tabs.open(`${server.url}/chat.html?n=30&gap=50`);
+      const tab = await tabs.open(`${server.url}/chat.html?n=1000&gap=50`);
       const other = await tabs.open('about:blank');
       await tab.front();
       await tab.until('globalThis.ready && document.visibilityState === "visible"');
@@ -270,6 +279,8 @@ describe('between server and user', () => {
       await tab.until('seen.got.length > 5');
       const backAt = await tab.evaluate<number>('performance.now()');
       await tab.front();
+      await tab.until('seen.shown.length > 4');
+      await tab.click('stop');
       await tab.until('globalThis.finished');
       await final();
       const s = join(server.segments);

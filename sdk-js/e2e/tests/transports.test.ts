@@ -59,7 +59,7 @@ describe.concurrent('the page gets the same bytes with and without the SDK, and 
       const seen = await ask(path);
       expect(seen.text).toBe(want);
       expect(seen.html).toBe(without.html);
-      await server.until('the last segment', () => server.segments.some((s) => s.final));
+      await server.whole();
       const s = join(server.segments);
       expect(cumulative(s.recv).at(-1)?.bytes).toBe(bytes(want));
       expect(s.bytes_total).toBe(bytes(want));
@@ -86,7 +86,7 @@ test.concurrent("the openai client's own retries are attempts of one question", 
   alone(async (server, ask) => {
     const seen = await ask('lib.html?lib=openai&fail=2');
     expect(seen.text).toBe(expected(''));
-    await server.until('the last segment', () => server.segments.some((s) => s.final && s.done_at));
+    await server.whole();
     const s = join(server.segments);
     expect(s.attempt).toBe(3);
     expect(s.error).toBeUndefined();
@@ -96,7 +96,7 @@ test.concurrent("the openai client's own retries are attempts of one question", 
 test.concurrent('an EventSource that is cut and connects again says so', () =>
   alone(async (server, ask) => {
     await ask('chat.html?via=eventsource&drop=5&n=10');
-    await server.until('the last segment', () => server.segments.some((s) => s.final));
+    await server.whole();
     const s = join(server.segments);
     expect(s.reconnects).toBe(1);
     expect([s.done_at !== undefined, s.error]).toEqual([true, undefined]);

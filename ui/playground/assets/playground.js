@@ -254,7 +254,8 @@ async function tellFindings(view, id) {
   if (!id) return;
   const list = element('ul', 'findings', view.facts);
   list.setAttribute('aria-label', 'Findings');
-  for (let i = 0; i < 20; i++) {
+  let over = false;
+  for (let i = 0; i < 60; i++) {
     await wait(i ? 1000 : 300);
     const res = await fetch(`/v1/requests/${encodeURIComponent(id)}`).catch(() => undefined);
     const request = res?.ok ? await res.json() : undefined;
@@ -265,7 +266,8 @@ async function tellFindings(view, id) {
       item.textContent = `${f.kind.replaceAll('_', ' ')}${f.attribution ? ` · ${f.attribution.replaceAll('_', ' ')}` : ''} · ${seconds(f.duration_us / 1000)}`;
       return item;
     });
-    const over = request.state !== 'running' && request.client.state !== 'running';
+    const before = over;
+    over = request.state !== 'running' && request.client.state !== 'running';
     if (!items.length && over) {
       const none = document.createElement('li');
       none.className = 'none';
@@ -274,8 +276,9 @@ async function tellFindings(view, id) {
     }
     list.replaceChildren(...items);
     follow(view.turn);
-    view.turn.dataset.joined = String(over);
-    if (over) return;
+    // What is found of it may be stored a moment after its end.
+    view.turn.dataset.joined = String(over && before);
+    if (over && before) return;
   }
 }
 
