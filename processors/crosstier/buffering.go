@@ -17,6 +17,9 @@ type release struct {
 	bytes  int64 // of text, as the upstream counts; 0: not known
 }
 
+// startChunks is how much, at least, a hop held back before it let the first of an answer through and then the rest as it came.
+const startChunks = 8
+
 // catchUp is how long after it became visible a page may still catch up.
 const catchUp = secondUS
 
@@ -104,6 +107,10 @@ func (v *view) buffer(p *pair, tier wire.Tier, attribution string, explained fun
 		driver = "end"
 	case len(held) >= 2 && share >= 0.6:
 		driver = rhythm(p, all, held, ev)
+	case held[0].a == 0 && held[0].chunks >= startChunks && held[0].spanUS >= v.cfg.GapFloor.Microseconds():
+		driver, held = "start", held[:1]
+		last = held[0]
+		ev["releases"], ev["share"] = 1, round(float64(last.size)/float64(total), 3)
 	default:
 		return nil
 	}

@@ -82,6 +82,16 @@ func runeBits(r rune) uint8 {
 	}
 }
 
+// digit maps the digits of other scripts to those of ASCII.
+func digit(r rune) (byte, bool) {
+	for _, zero := range [...]rune{0x0660, 0x06f0, 0x0966, 0x09e6, 0x0e50, 0xff10} { // Arabic, Persian, Devanagari, Bengali, Thai, full width
+		if uint32(r-zero) < 10 { //nolint:gosec // below zero wraps to a large number
+			return byte('0' + r - zero), true //nolint:gosec // below ten
+		}
+	}
+	return 0, false
+}
+
 // Symbols of characters above ASCII keep the class: first those of code and drawings, then punctuation and
 // spaces, then letters.
 const (

@@ -104,8 +104,12 @@ func (s *slot) write(d *Detector, text string, dst []Event) []Event {
 		} else {
 			r, size := utf8.DecodeRuneInString(text[i:])
 			i += size
-			bits = runeBits(r)
-			sym = fold(r, bits)
+			if d, ok := digit(r); ok {
+				sym, bits = d, isDigit
+			} else {
+				bits = runeBits(r)
+				sym = fold(r, bits)
+			}
 		}
 		// a word ends before a word character that follows none
 		if bits&isWord != 0 && p.prev&isWord == 0 && p.chars > 0 {
@@ -157,7 +161,11 @@ func (s *slot) write(d *Detector, text string, dst []Event) []Event {
 		p.chars++
 		// and where there are no spaces, its content decides
 		if bits&isDense != 0 {
-			if p.chars >= maxDense || uint16(c.last8)*0x9e37>>14 == 0 { //nolint:gosec // low bits on purpose, or three channels
+			two := uint16(c.last8) //nolint:gosec // low bits on purpose
+			if asciiBits[byte(two>>8)&0x7f]&isDigit != 0 && two < symCode<<8 {
+				two = '#'<<8 | two&0xff // whatever the number, it is cut at the same place
+			}
+			if p.chars >= maxDense || two*0x9e37>>14 == 0 {
 				dst = s.endWord(d, dst)
 			}
 		} else if p.chars >= longWord && (p.chars >= maxWord || bits&isWord != 0 && uint32(c.last8)*0x9e3779b1>>29 == 0) { //nolint:gosec // low bits on purpose, or three channels

@@ -195,8 +195,11 @@ func (s *slot) blankSight() sight {
 	return sight{match: Masked, class: class{kind: blank, empty: true}, period: 1, copies: n, chars: n, quality: 1}
 }
 
-// judgeBlank looks at a long row of white space.
+// judgeBlank looks at a long row of white space, unless it has an order that the characters follow.
 func (s *slot) judgeBlank(cfg *Config, dst []Event) []Event {
+	if c := &s.chars; c.lag > 0 && (c.run+c.lag)*10 >= uint32(s.blank)*9 {
+		return s.judgeChars(cfg, dst)
+	}
 	v := s.blankSight()
 	ok, conf := cfg.judge(v, live)
 	if !ok {
@@ -355,7 +358,7 @@ func (s *slot) lastSight(cfg *Config, m moment) (v sight, raise func(*Config, si
 			copies: float64(e.Repeats), chars: float64(e.Chars), quality: e.Quality, thought: s.thought(),
 		}, s.raiseChars
 	}
-	if c.lag > 0 && c.run >= c.lag && l.state != byWords {
+	if c.lag > 0 && c.run >= c.lag && l.state != byWords && l.state != byBlank {
 		v = s.charSight()
 		if yes, _ := cfg.judge(v, m); yes {
 			return v, s.raiseChars

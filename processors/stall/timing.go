@@ -116,7 +116,7 @@ func ImpossibleOrder(serverTTFTUS, userFirstTextUS, errUS int64) bool {
 var idleLimits = [...]time.Duration{
 	10 * time.Second, 15 * time.Second, 20 * time.Second, 25 * time.Second, 29 * time.Second, 30 * time.Second, 45 * time.Second,
 	50 * time.Second, 55 * time.Second, 60 * time.Second, 75 * time.Second, 90 * time.Second, 100 * time.Second, 120 * time.Second,
-	150 * time.Second, 180 * time.Second, 230 * time.Second, 240 * time.Second, 300 * time.Second, 350 * time.Second,
+	125 * time.Second, 150 * time.Second, 180 * time.Second, 230 * time.Second, 240 * time.Second, 300 * time.Second, 350 * time.Second,
 	600 * time.Second, 900 * time.Second, 1800 * time.Second, 3600 * time.Second,
 }
 

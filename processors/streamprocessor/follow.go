@@ -255,7 +255,7 @@ func (f *follower) finish(s *wire.Stream) {
 		done = false
 	}
 	at := max(f.knownUS, s.EndUS.Or(0))
-	if f.content > 0 || done {
+	if f.content > 0 || f.sawOther || done {
 		f.finishChoices(stall.End{AtUS: at, Done: done, Aborted: abort})
 	}
 	if !f.started {

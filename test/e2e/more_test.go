@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/http"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -71,6 +72,9 @@ func judge(a *answer, label *corpus.CaseLabel) {
 	}
 	for _, id := range label.Event {
 		for _, f := range found[id] {
+			if f.Kind != "stall" {
+				continue
+			}
 			var ev struct{ Event struct{ Requests []string } }
 			_ = json.Unmarshal(f.Evidence, &ev)
 			slices.Sort(ev.Event.Requests)
@@ -221,13 +225,17 @@ func cmpOr[T any](p, or *T) *T {
 	return p
 }
 
-// TestMoreCases posts the cases of processors/testdata/cases_more.jsonl in every way that senders have, and reads them back.
-// FERMATA_CASES=L51,S02 picks some.
+// TestMoreCases posts the cases of processors/testdata/cases_more.jsonl and cases_held.jsonl in every way that senders have, and
+// reads them back. FERMATA_CASES=L51,S1?? picks some.
 func TestMoreCases(t *testing.T) {
 	t.Parallel()
 	u := running(t)
-	list, err := corpus.LoadCases("../../processors/testdata/cases_more.jsonl")
-	require.NoError(t, err)
+	var list []corpus.Case
+	for _, name := range []string{"cases_more.jsonl", "cases_held.jsonl"} {
+		more, err := corpus.LoadCases("../../processors/testdata/" + name)
+		require.NoError(t, err)
+		list = append(list, more...)
+	}
 	picked := strings.FieldsFunc(os.Getenv("FERMATA_CASES"), func(r rune) bool { return r == ',' })
 	base := time.Now().Add(-15 * time.Minute).Truncate(time.Second).UnixMicro()
 	tag := fmt.Sprintf("%x", time.Now().UnixNano())
@@ -241,11 +249,11 @@ func TestMoreCases(t *testing.T) {
 	began := time.Now()
 	for i := range list {
 		c := &list[i]
-		if len(picked) > 0 && !slices.Contains(picked, c.ID) {
+		if len(picked) > 0 && !slices.ContainsFunc(picked, func(p string) bool { ok, _ := path.Match(p, c.ID); return ok }) {
 			continue
 		}
 		for k, w := range ways {
-			if !w.fits(c) || os.Getenv("FERMATA_CASES_WAYS") == "" && k != i%4 && w.name != "otlp" && w.name != "hashes" {
+			if !w.fits(c) || os.Getenv("FERMATA_CASES_WAYS") == "" && k != i%5 && w.name != "otlp" && w.name != "hashes" {
 				continue
 			}
 			p := &played{Case: c, up: u, tenant: "more-" + c.ID + "-" + w.name + "-" + tag, base: base}

@@ -87,12 +87,28 @@ var ways = []way{
 		sendAll(t, u, "/v1/gateway", false, g...)
 		sendAll(t, u, "/v1/rum", false, c...)
 	}},
-	{"otlp", func(c *corpus.Case) bool { return c.Loop == nil && !c.Twice && !strings.HasPrefix(c.ID, "L") }, func(t *testing.T, u *up, rec corpus.Records, tenant string) {
-		for i := range rec.Streams {
-			rec.Streams[i].Tenant = tenant
-			sendSpan(t, u, &rec.Streams[i])
+	// Deltas without text are content like any other, only empty; the end is told by its reason alone, where there is one.
+	{"plain", always, func(t *testing.T, u *up, rec corpus.Records, tenant string) {
+		s, g, c := bodies(t, rec, tenant)
+		for _, b := range s {
+			plain(b)
 		}
-		rec.Streams = nil
+		sendAll(t, u, "/v1/gateway", false, g...)
+		sendAll(t, u, "/v1/chunks", false, s...)
+		sendAll(t, u, "/v1/rum", false, c...)
+	}},
+	{"otlp", func(c *corpus.Case) bool { return c.Loop == nil && !c.Twice && !strings.HasPrefix(c.ID, "L") }, func(t *testing.T, u *up, rec corpus.Records, tenant string) {
+		var relays []wire.Stream
+		for i := range rec.Streams {
+			s := &rec.Streams[i]
+			s.Tenant = tenant
+			if s.Tier == wire.TierGateway {
+				relays = append(relays, *s)
+				continue
+			}
+			sendSpan(t, u, s)
+		}
+		rec.Streams = relays
 		_, g, c := bodies(t, rec, tenant)
 		sendAll(t, u, "/v1/gateway", false, g...)
 		sendAll(t, u, "/v1/rum", false, c...)
@@ -267,6 +283,24 @@ func bare(of any, text bool) {
 	}
 	if _, has := ch["text"]; has || !text {
 		delete(ch, "bytes")
+	}
+}
+
+// plain makes deltas without text content of no bytes, and leaves the terminal event out where the reason tells the end.
+func plain(b object) {
+	ch, _ := b["chunks"].(object)
+	kinds, _ := ch["kind"].([]any)
+	for i, k := range kinds {
+		if k == "role" && i > 0 {
+			kinds[i] = "content"
+		}
+	}
+	if n := len(kinds); n > 0 && kinds[n-1] == "done" && b["finish_reason"] != nil {
+		for k, v := range ch {
+			if list, ok := v.([]any); ok {
+				ch[k] = list[:n-1]
+			}
+		}
 	}
 }
 

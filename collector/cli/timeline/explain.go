@@ -127,6 +127,8 @@ func explain(p *painter, kind string, raw json.RawMessage) string {
 		switch e.name("driver") {
 		case "end":
 			add("the answer was held back and came at once at the end")
+		case "start":
+			add("the beginning of the answer was held back, the rest came as it was made")
 		case "size":
 			add(e.say("text came in %d bursts, each when a buffer was full", "releases"))
 			add(e.say("about %d bytes of text a burst", "bytes_per_release"))
