@@ -110,6 +110,7 @@ func (a *assembly) mergeStreams(segs []wire.Stream) {
 		a.streams = append(a.streams, m)
 		i = j
 	}
+	a.numberAttempts()
 	a.adopt()
 	slices.SortStableFunc(a.streams, func(x, y merged) int { return compareStreams(&x, &y) })
 	a.dropTwins()
@@ -117,8 +118,8 @@ func (a *assembly) mergeStreams(segs []wire.Stream) {
 	a.serve()
 }
 
-// adopt gives each stream under another id the attempt whose record carries that id as its response id or
-// alias. What nobody claims keeps its own number.
+// adopt gives each stream under another id the attempt whose record, a stream's or a gateway's, carries that id as its response
+// id or alias. What nobody claims keeps its own number.
 func (a *assembly) adopt() {
 	owner := map[string]uint32{}
 	claim := func(name string, attempt uint32) {
@@ -140,6 +141,11 @@ func (a *assembly) adopt() {
 	for i := range a.gateways {
 		if n := servedBy(&a.gateways[i]); n > 0 {
 			claim(a.gateways[i].ResponseID, n)
+			if len(a.gateways[i].Attempts) == 1 { // its names are those of this call
+				for _, name := range a.gateways[i].Aliases {
+					claim(name, n)
+				}
+			}
 		}
 	}
 	for i := range a.streams {

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"net/http"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -23,6 +24,7 @@ const (
 	headerTenant      = "X-Fermata-Tenant"
 	headerApp         = "X-Fermata-App"
 	headerAttempt     = "X-Fermata-Attempt"
+	headerEnvoy       = "X-Envoy-Attempt-Count"
 )
 
 // aliasHeaders of an answer hold other systems' names for the request.
@@ -119,18 +121,20 @@ func queryType(h http.Header) string {
 	return ""
 }
 
+// maxAttempt is the highest number of an attempt that the wire format has.
+const maxAttempt = 1000
+
+// attempt reads the number that whoever sends the request gives it; 0: none.
 func attempt(h http.Header) uint32 {
-	n, v := uint32(0), h.Get(headerAttempt)
-	for i := range len(v) {
-		if v[i] < '0' || v[i] > '9' || i > 3 {
-			return 1
-		}
-		n = n*10 + uint32(v[i]-'0')
+	v := h.Get(headerAttempt)
+	if v == "" {
+		v = h.Get(headerEnvoy)
 	}
-	if n < 1 || n > 1000 {
-		return 1
+	n, err := strconv.ParseUint(v, 10, 32)
+	if err != nil || n > maxAttempt {
+		return 0
 	}
-	return n
+	return uint32(n)
 }
 
 func tenant(cfg *Config, h http.Header) string {

@@ -99,7 +99,7 @@ func (t *Tap) newStream(u *upstream, w http.ResponseWriter, r *http.Request, pat
 	s.request.Reset(t.cfg.MaxRequestScan)
 	h := r.Header
 	rec := &s.rec
-	rec.Tenant, rec.Tier, rec.Attempt, rec.Emitter = tenant(&t.cfg, h), wire.TierServer, attempt(h), "tap"
+	rec.Tenant, rec.Tier, rec.Attempt, rec.Emitter = tenant(&t.cfg, h), wire.TierServer, 1, "tap"
 	rec.Provider, rec.Deployment, rec.Region = u.cfg.Provider, u.deployment, u.cfg.Region
 	rec.Route, rec.App, rec.QueryType = clean(path, 1024), clean(h.Get(headerApp), maxName), queryType(h)
 	rec.Model = clean(modelOfURL(path, r.URL.RawQuery), maxName)
@@ -107,6 +107,8 @@ func (t *Tap) newStream(u *upstream, w http.ResponseWriter, r *http.Request, pat
 	if rec.RequestID = given; !wire.ValidID(given) {
 		rec.RequestID = newRequestID()
 		rec.Aliases = addAlias(rec.Aliases, rec.RequestID, given)
+	} else if rec.Attempt = attempt(h); rec.Attempt == 0 {
+		rec.Attempt = t.retries.next(rec.Tenant, rec.RequestID)
 	}
 	rec.Aliases = addAlias(rec.Aliases, rec.RequestID, h.Get("X-Correlation-Id"))
 	rec.TraceID, rec.SpanID, _ = traceIDs(h.Get(headerTraceparent))
@@ -208,6 +210,9 @@ func (s *stream) answered(res *http.Response, at int64) {
 		return
 	}
 	s.events = framing != llmstream.FramingUnknown
+	if res.StatusCode >= http.StatusBadRequest { // before whoever asked sees it and tries again
+		s.tap.retries.ended(s.rec.Tenant, s.rec.RequestID, s.rec.Attempt, true)
+	}
 	s.tap.stats.Streams.Add(1)
 	for _, k := range aliasHeaders {
 		s.rec.Aliases = addAlias(s.rec.Aliases, s.rec.RequestID, res.Header.Get(k))

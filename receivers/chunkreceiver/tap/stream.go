@@ -253,6 +253,9 @@ func (s *stream) fail(class string, status int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failure, s.status = class, status
+	if s.record { // before whoever asked sees it and tries again
+		s.tap.retries.ended(s.rec.Tenant, s.rec.RequestID, s.rec.Attempt, true)
+	}
 }
 
 // close is called once, when the request's handler is done or has panicked.
@@ -313,6 +316,8 @@ func (s *stream) conclude(info *llmstream.Info) {
 		s.endClass = classIncomplete
 	}
 	s.rec.EndUS = wire.Some(min(s.offset(s.ended), maxAge.Microseconds()))
+	failed := s.endClass != "" || s.status >= 400 || info.ErrorType != ""
+	s.tap.retries.ended(s.rec.Tenant, s.rec.RequestID, s.rec.Attempt, failed)
 }
 
 // incomplete reports whether an answer whose body ended in order was not at its end: in the middle of an event, or with

@@ -39,6 +39,7 @@ type Tap struct {
 
 	upstreams map[string]*upstream
 	parsers   sync.Pool
+	retries   retries
 	unmeter   func()
 
 	server   *http.Server
