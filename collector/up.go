@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -25,6 +26,7 @@ import (
 	"github.com/fermata-io/fermata/collector/cli/client"
 	"github.com/fermata-io/fermata/internal/demo"
 	"github.com/fermata-io/fermata/internal/freeport"
+	"github.com/fermata-io/fermata/internal/resident"
 	"github.com/fermata-io/fermata/receivers/chunkreceiver/tap"
 	"github.com/fermata-io/fermata/storage/clickhouse"
 	"github.com/fermata-io/fermata/storage/engine"
@@ -69,6 +71,9 @@ Everything listens on loopback. Port 0 lets the system choose; the ready file te
   fermata up --clickhouse 'clickhouse://user:password@db.example:9440/fermata?secure=true'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if os.Getenv("GOMEMLIMIT") == "" {
+				debug.SetMemoryLimit(memoryLimit)
+			}
 			return runUp(cmd.Context(), o, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -145,6 +150,13 @@ func parseUpstreams(flags []string) (map[string]string, error) {
 	}
 	return out, nil
 }
+
+// memoryLimit is from where on Go's collector works harder than gcPercent says, in bytes of this process alone, unless GOMEMLIMIT says
+// otherwise. Not a bound: what is needed is had.
+const memoryLimit = 512 << 20
+
+// startUpOver is how long after it is ready a program's pages are given back that only starting up has read.
+const startUpOver = 5 * time.Second
 
 func runUp(ctx context.Context, o upOptions, out, errOut io.Writer) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
@@ -228,6 +240,7 @@ func runUp(ctx context.Context, o upOptions, out, errOut io.Writer) (err error) 
 		return err
 	}
 	announce(out, ready, upstreams)
+	defer time.AfterFunc(startUpOver, func() { _ = resident.GiveBack() }).Stop() // nothing depends on it
 
 	select {
 	case <-ctx.Done():

@@ -6,9 +6,12 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"time"
 	"unsafe"
 
 	"github.com/ebitengine/purego"
+
+	"github.com/fermata-io/fermata/internal/resident"
 )
 
 // childEnv marks the process that is to load the engine. The command word "engine-child" is there for ps only.
@@ -59,6 +62,8 @@ func runChild(args []string) int {
 	var query func(argc int, argv unsafe.Pointer) *result
 	purego.RegisterLibFunc(&query, lib, entryPoint)
 
+	go giveBack(args[1])
+
 	argv := append([]string{"clickhouse"}, args[2:]...)
 	bufs := make([][]byte, len(argv))
 	ptrs := make([]*byte, len(argv)+1) // ends with a nil, as C wants
@@ -85,6 +90,15 @@ func watchParent(parent *os.File, leave func()) {
 	}
 	_, _ = io.Copy(io.Discard, parent)
 	os.Exit(exitOrphan)
+}
+
+// giveBack keeps of the library's pages only those that are in use once starting up has surely ended, and again where loading tables
+// took longer. Not for ever: it allocates, and nothing is collected here.
+func giveBack(lib string) {
+	for _, pause := range []time.Duration{5 * time.Second, time.Minute} {
+		time.Sleep(pause)
+		_ = resident.GiveBack(lib) // nothing depends on it
+	}
 }
 
 const entryPoint = "query_stable_v2"
