@@ -1,7 +1,7 @@
 // One chat page with switches in its address:
 //   sdk=0        without the SDK
 //   blind=1      the SDK sees no paint entries, as in browsers that have none
-//   probes=0     no probes on the page, whose paint entries the SDK sees too; each update leaves a mark in the trace instead
+//   probes=0     no probes on the page, whose paint entries the SDK sees too; each update leaves marks in the trace instead
 //   via          fetch | eventsource | websocket | global | text
 //   render       text | nodes | html (all of it anew each time, from Markdown) | heavy (the same, slowly) | raf | retract |
 //                replaced (as text, but the element makes way for another one now and then, and is then written anew)
@@ -30,18 +30,20 @@ new PerformanceObserver((list) => {
   }
 }).observe({ type: 'element', buffered: true });
 function probe(id, bytes) {
+  // After the frame that shows it, and after all that was put behind that frame, the SDK's own look at it, too.
+  const task = (f) => scheduler.postTask(f, { priority: 'user-blocking' });
+  const behind = (f) => requestAnimationFrame(() => task(() => task(f)));
   if (q.get('probes') === '0') {
-    if (id !== 'feedback') performance.mark(`update ${bytes}`);
+    if (id === 'feedback') return;
+    performance.mark(`update ${bytes}`);
+    behind(() => performance.mark(`behind ${bytes}`));
     return;
   }
   const p = document.createElement('p');
   p.setAttribute('elementtiming', id);
   p.textContent = `probe ${id}`;
   probes.set(id, bytes);
-  // When the main thread was free again after the frame that shows it, and all had run that was put behind the frame, the SDK's
-  // own look at it, too.
-  const task = (f) => scheduler.postTask(f, { priority: 'user-blocking' });
-  requestAnimationFrame(() => task(() => task(() => free.set(id, performance.now()))));
+  behind(() => free.set(id, performance.now()));
   // One that is gone before its frame is on the screen is never reported.
   $('probes').append(p);
   setTimeout(() => p.remove(), 1000);
