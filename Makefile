@@ -17,7 +17,7 @@ GOLANGCI_VERSION    := v2.15.0
 GOFUMPT_VERSION     := v0.12.0
 GOVULNCHECK_VERSION := v1.9.0
 
-.PHONY: help fetch build engine up test test-race test-short bench lint fmt generate check-generated vuln e2e-llm sdk-test sdk-ci sdk-audit faro-test clean
+.PHONY: help fetch build engine up test test-race test-short bench lint fmt generate check-generated vuln e2e-llm e2e-gateways sdk-test sdk-ci sdk-audit faro-test clean
 
 help: ## show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -89,6 +89,9 @@ $(TOOLS)/govulncheck:
 
 e2e-llm: build ## a real small LLM behind the tap, the real openai client in front (fetches 100 MB once)
 	test/e2e-llm/run.sh
+
+e2e-gateways: build ## real LiteLLM and Envoy in front of a whole Fermata (fetches 670 MB once)
+	test/e2e-gateways/run.sh
 
 $(SDK_NODE): sdk-js/package-lock.json
 	$(NPM) ci --prefix sdk-js --no-audit --no-fund --loglevel=error
