@@ -59,7 +59,7 @@ func (b *bench) away(ctx context.Context) (err error) {
 	watch := func(name string, d time.Duration) error {
 		l.phase(name)
 		for until := time.Now().Add(d); time.Now().Before(until); {
-			l.see(memoryOf(p.pid()))
+			l.see(ownMemoryOf(p.pid()), memoryOf(p.pid()))
 			select {
 			case err := <-sent:
 				return fmt.Errorf("%s: sending ended: %w\n%s", name, err, p.out)
@@ -125,10 +125,10 @@ func (b *bench) away(ctx context.Context) (err error) {
 		return fmt.Errorf("%w\n%s", err, p.out)
 	}
 	b.print("\n### Outage\n\n%d streams of %d chunks a minute; ClickHouse away for %s: half of it hanging, half of it gone.\n\n", l.rate, ingestbench.ChunksPerStream, away.Round(time.Second))
-	b.print("| phase | acknowledged | refused | acknowledged after, p50 / p99 / max | memory of `fermata up`, least / most |\n|---|---|---|---|---|\n")
+	b.print("| phase | acknowledged | refused | acknowledged after, p50 / p99 / max | memory of `fermata up`, least / most; with the queue's mapped file |\n|---|---|---|---|---|\n")
 	for _, ph := range l.phases {
-		b.print("| %s | %d | %d | %.1f / %.1f / %.0f ms | %d / %d MB |\n", ph.name, ph.streams, ph.busy,
-			percentile(ph.took, 50), percentile(ph.took, 99), percentile(ph.took, 100), ph.least>>20, ph.most>>20)
+		b.print("| %s | %d | %d | %.1f / %.1f / %.0f ms | %d / %d; %d MB |\n", ph.name, ph.streams, ph.busy,
+			percentile(ph.took, 50), percentile(ph.took, 99), percentile(ph.took, 100), ph.least>>20, ph.most>>20, ph.withFiles>>20)
 	}
 	since := func(t time.Time) float64 { return t.Sub(back).Seconds() }
 	b.print("\n| what | measured | wanted |\n|---|---|---|\n")
@@ -178,7 +178,8 @@ type phase struct {
 	streams     int       // acknowledged
 	busy        int       // answers to come again
 	took        []float64 // ms until a request was acknowledged
-	least, most int64     // bytes of memory
+	least, most int64     // bytes of memory, without pages of files
+	withFiles   int64     // most bytes with those of the queue's file
 }
 
 // ack says how many streams had been acknowledged at an instant.
@@ -195,7 +196,7 @@ func (l *steady) phase(name string) {
 	}
 }
 
-func (l *steady) see(memory int64) {
+func (l *steady) see(memory, withFiles int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p := l.phases[len(l.phases)-1]
@@ -203,6 +204,7 @@ func (l *steady) see(memory int64) {
 		p.least = memory
 	}
 	p.most = max(p.most, memory)
+	p.withFiles = max(p.withFiles, withFiles)
 }
 
 // run sends until ctx ends.

@@ -138,6 +138,15 @@ func memoryOf(pid int) int64 {
 	return statusKB(b, "VmRSS:") << 10
 }
 
+// ownMemoryOf is without pages of files, such as the queue's, which the system takes back when it needs them; in bytes.
+func ownMemoryOf(pid int) int64 {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	return statusKB(b, "RssAnon:") << 10
+}
+
 func statusKB(status []byte, key string) int64 {
 	for line := range bytes.Lines(status) {
 		if rest, ok := bytes.CutPrefix(line, []byte(key)); ok {
