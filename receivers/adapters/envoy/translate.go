@@ -307,11 +307,13 @@ func (v *values) times(g *wire.Gateway) {
 	}
 }
 
+const retriesEnded = "upstream_retry_limit_exceeded"
+
 // errorTypes are the response flags that say why a request failed; the words are Envoy's own.
 var errorTypes = map[string]string{
 	"UPE": "upstream_protocol_error", "UC": "upstream_connection_termination", "UF": "upstream_connection_failure",
 	"UH": "no_healthy_upstream", "UO": "upstream_overflow", "UR": "upstream_remote_reset", "UT": "upstream_timeout",
-	"URX": "upstream_retry_limit_exceeded", "UMSDR": "upstream_max_stream_duration_reached", "LR": "local_reset",
+	"URX": retriesEnded, "UMSDR": "upstream_max_stream_duration_reached", "LR": "local_reset",
 	"LH": "local_health_check_failed", "SI": "stream_idle_timeout", "DT": "duration_timeout", "NR": "no_route",
 	"NC": "no_cluster", "NFCF": "no_filter_config", "RL": "rate_limited", "RLSE": "rate_limit_service_error",
 	"UAEX": "unauthorized", "IH": "invalid_header", "DPE": "downstream_protocol_error", "OM": "overload",
@@ -319,7 +321,7 @@ var errorTypes = map[string]string{
 	"UpstreamProtocolError": "upstream_protocol_error", "UpstreamConnectionTermination": "upstream_connection_termination",
 	"UpstreamConnectionFailure": "upstream_connection_failure", "NoHealthyUpstream": "no_healthy_upstream",
 	"UpstreamOverflow": "upstream_overflow", "UpstreamRemoteReset": "upstream_remote_reset",
-	"UpstreamRequestTimeout": "upstream_timeout", "UpstreamRetryLimitExceeded": "upstream_retry_limit_exceeded",
+	"UpstreamRequestTimeout": "upstream_timeout", "UpstreamRetryLimitExceeded": retriesEnded,
 	"UpstreamMaxStreamDurationReached": "upstream_max_stream_duration_reached", "LocalReset": "local_reset",
 	"StreamIdleTimeout": "stream_idle_timeout", "DurationTimeout": "duration_timeout", "NoRouteFound": "no_route",
 	"NoClusterFound": "no_cluster", "RateLimited": "rate_limited", "DownstreamProtocolError": "downstream_protocol_error",
@@ -338,7 +340,8 @@ func (v *values) flags(g *wire.Gateway) {
 			}
 			continue
 		}
-		if e := errorTypes[f]; e != "" && g.ErrorType == "" {
+		// That retries did not help says less than why the last one failed (URX,UF).
+		if e := errorTypes[f]; e != "" && (g.ErrorType == "" || g.ErrorType == retriesEnded) {
 			g.ErrorType = e
 		}
 	}

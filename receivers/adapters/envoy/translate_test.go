@@ -19,7 +19,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-var testNow = time.Date(2026, 11, 29, 15, 45, 0, 0, time.UTC)
+var testNow = time.Date(2026, 11, 30, 3, 0, 0, 0, time.UTC)
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
