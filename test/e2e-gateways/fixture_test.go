@@ -90,15 +90,15 @@ func up(t *testing.T) (client.Ready, string) {
 	return at, data
 }
 
-// snippets returns the YAML blocks of an adapter's README, in their order: what a user pastes is what is tested.
-func snippets(t *testing.T, adapter string) []string {
+// snippets returns the blocks of a language in an adapter's README, in their order: what a user pastes is what is tested.
+func snippets(t *testing.T, adapter, language string) []string {
 	b, err := os.ReadFile("../../receivers/adapters/" + adapter + "/README.md")
 	require.NoError(t, err)
 	var out []string
-	for _, block := range strings.Split(string(b), "```yaml\n")[1:] {
-		yaml, _, ok := strings.Cut(block, "```")
+	for _, block := range strings.Split(string(b), "```"+language+"\n")[1:] {
+		text, _, ok := strings.Cut(block, "```")
 		require.True(t, ok)
-		out = append(out, yaml)
+		out = append(out, text)
 	}
 	return out
 }
@@ -200,6 +200,15 @@ type tier struct {
 	FinishReason *string `json:"finish_reason"`
 	Tokens       *int64
 	Target       struct{ Deployment, Model *string }
+}
+
+// clean fails on any finding but those of the fault that was asked for. A stall of a loaded machine is one of the model.
+func (r *request) clean(t *testing.T, fault ...string) {
+	for _, f := range r.Findings {
+		require.Contains(t, append(fault, "stall", "slow_episode"), f.Kind)
+		require.Equal(t, "server", f.Tier)
+	}
+	require.Empty(t, r.Conflicts)
 }
 
 // joined waits until a request is as complete as wanted and returns it.
