@@ -166,9 +166,10 @@ func (w *worker) findings(ctx context.Context, tenant string, all []*requests.Re
 			continue
 		}
 		reqs = append(reqs, r)
-		// Of a new request findings are only read if some were stored.
+		// Findings are only read if some were stored, of a request whose findings were all seen to arrive: a new one, or, once what
+		// came until this joiner began is read, one that began after the filter did.
 		h := w.memory.get(name{tenant, r.RequestID})
-		sure := h.young && w.sinceFilter(h)
+		sure := (h.young || w.from > w.began) && w.sinceFilter(h)
 		for _, n := range joined.Names(r) {
 			if !sure || w.filter.has(ofFinding, name{tenant, n}) {
 				names = append(names, n)
