@@ -121,6 +121,8 @@ func served(m map[string]any) map[string]any {
 
 func TestExitCodes(t *testing.T) {
 	u := running(t)
+	// Not at the usual ports, where somebody's own may run.
+	elsewhere := []string{"up", "--listen-ingest", "127.0.0.1:0", "--listen-tap", "127.0.0.1:0", "--listen-otlp-grpc", "127.0.0.1:0", "--listen-otlp-http", "127.0.0.1:0"}
 	for _, c := range []struct {
 		args []string
 		code int
@@ -135,7 +137,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"replay", "/no/such/file"}, 1, "/no/such/file"},
 		{[]string{"findings", "--kind", "nonsense"}, 2, "want one of stall, "},
 		{[]string{"up", "--upstream", "not a url"}, 2, "--upstream"},
-		{[]string{"up", "--listen-api", u.API, "--data", t.TempDir()}, 1, "--listen-api " + u.API},
+		{append(elsewhere, "--listen-api", u.API, "--data", t.TempDir()), 1, "--listen-api " + u.API},
 		{[]string{"up", "--upstream", "demo=http://127.0.0.1:1"}, 2, "demo"},
 		{[]string{"migrate", "--clickhouse", "nonsense"}, 2, "--clickhouse"},
 	} {
