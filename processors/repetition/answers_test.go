@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
@@ -64,13 +65,13 @@ func verdicts(t testing.TB) map[string]verdict {
 }
 
 var (
-	digitsOrSpace = regexp.MustCompile(`\d+|\s+`)
+	digitsOrSpace = regexp.MustCompile(`\p{Nd}+|\s+`)
 	lineEnd       = regexp.MustCompile(`\n+|[.!?。！？] *`)
 )
 
 func masked(s string) string {
 	return digitsOrSpace.ReplaceAllStringFunc(s, func(m string) string {
-		if m[0] >= '0' && m[0] <= '9' {
+		if r, _ := utf8.DecodeRuneInString(m); unicode.IsDigit(r) {
 			return "#"
 		}
 		return " "

@@ -22,13 +22,13 @@ func channelOf(k wire.Kind) repetition.Channel {
 }
 
 func finishOf(s string) repetition.Finish {
-	switch s {
-	case "length":
+	switch {
+	case wire.AtLimit(s):
 		return repetition.FinishLimit
-	case "stop", "tool_calls":
-		return repetition.FinishStop
-	case "repetition":
+	case wire.LoopStopped(s):
 		return repetition.FinishRepetition
+	case s == "stop", s == "tool_calls":
+		return repetition.FinishStop
 	}
 	return repetition.FinishUnknown
 }
@@ -101,5 +101,27 @@ func TestLoopCases(t *testing.T) {
 				require.LessOrEqual(t, at.chars, e.StartChar+5*p, "raised before the fifth repeat")
 			}
 		})
+	}
+}
+
+// The further cases by the detector alone: each loop is found where it starts, and nothing else is told.
+func TestFurtherLoopCases(t *testing.T) {
+	for _, name := range []string{"cases_more.jsonl", "cases_held.jsonl"} {
+		list, err := corpus.LoadCases("../testdata/" + name)
+		require.NoError(t, err)
+		for i := range list {
+			c := &list[i]
+			if c.ID[0] != 'L' && c.ID[0] != 'N' || len(c.May) > 0 || len(c.Streams[0].Texts) == 0 {
+				continue
+			}
+			t.Run(c.ID, func(t *testing.T) {
+				f, _ := playCase(&c.Streams[0])
+				want := c.Want["r1"]
+				require.Len(t, f.list, len(want))
+				for k, w := range want {
+					require.InDelta(t, *w.Chunk, f.list[k].Chunk, float64(w.ChunkTol))
+				}
+			})
+		}
 	}
 }

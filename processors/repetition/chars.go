@@ -126,17 +126,20 @@ func (c *chars) start() uint32 { return c.n - c.run - c.lag }
 // unit describes one period.
 func (c *chars) unit() unit {
 	u := unit{drawn: true}
-	var seen [4]uint64
+	var times [256]uint16
 	for i := c.n - c.lag; i < c.n; i++ {
 		s := c.ring[i&charMask]
-		seen[s>>6] |= 1 << (s & 63)
-		u.add(symbolBits(s))
+		if times[s]++; times[s] == 1 {
+			u.distinct++
+		}
+		bits := symbolBits(s)
+		u.one = u.one || bits&isSpace == 0 && uint32(times[s])*2 > c.lag
+		u.add(bits)
 		u.comma = u.comma || s == ','
 		if s >= symPunct || s < symCode && !drawing[s] {
 			u.drawn = false
 		}
 	}
-	u.distinct = popcount(seen[:])
 	return u
 }
 

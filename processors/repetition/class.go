@@ -77,6 +77,8 @@ func runeBits(r rune) uint8 {
 		return isLetter
 	case r >= 0xff00 && r < 0xff66: // full-width forms
 		return isPunct
+	case r >= 0xe000 && r < 0xf900, r == 0xfffd: // private use, and what stands for bytes that are no character
+		return isCode
 	default:
 		return isDense
 	}

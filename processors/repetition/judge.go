@@ -16,6 +16,7 @@ type unit struct {
 	comma    bool
 	drawn    bool // nothing but what rulers and boxes are made of
 	distinct int  // different symbols, where known
+	one      bool // more than half of it is one mark, and not white space, where known
 
 	words      uint32
 	plainWords uint32
@@ -101,7 +102,7 @@ func (u *unit) kind(marks uint32) kind {
 
 // fill reports whether the unit is what tables of constants are filled with.
 func (u *unit) fill() bool {
-	return u.distinct <= 10 && u.blank > 0 && u.dense == 0 && (u.comma || u.digits+u.blank == u.chars)
+	return u.distinct <= 10 && u.blank > 0 && u.dense == 0 && (u.comma || u.one || u.digits+u.blank == u.chars)
 }
 
 // ruler reports whether the unit is one mark, or two in turn.

@@ -87,14 +87,6 @@ func (p *places) count(a, b uint32) int {
 	return n
 }
 
-func popcount(w []uint64) int {
-	n := 0
-	for _, v := range w {
-		n += bits.OnesCount64(v)
-	}
-	return n
-}
-
 // mix is one round of a multiplicative hash (splitmix64's finaliser).
 func mix(h, v uint64) uint64 {
 	h = (h ^ v) * 0xbf58476d1ce4e5b9

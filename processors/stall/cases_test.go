@@ -202,7 +202,7 @@ func TestTimingCases(t *testing.T) {
 	require.InDelta(t, 15_000, d04.TokenUS.V, 1)
 
 	require.True(t, stall.ImpossibleOrder(12_400_000, 2_900_000, 0))
-	for us, want := range map[int64]int64{60_004_000: 60, 100_010_000: 100, 57_000_000: 0} {
+	for us, want := range map[int64]int64{60_004_000: 60, 100_010_000: 100, 125_040_000: 125, 57_000_000: 0} {
 		l, ok := stall.IdleLimit(us)
 		require.Equal(t, want != 0, ok)
 		require.EqualValues(t, want, l.Seconds())

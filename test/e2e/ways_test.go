@@ -87,11 +87,15 @@ var ways = []way{
 		sendAll(t, u, "/v1/gateway", false, g...)
 		sendAll(t, u, "/v1/rum", false, c...)
 	}},
-	// Deltas without text are content like any other, only empty; the end is told by its reason alone, where there is one.
+	// Deltas without text are content like any other, only empty; the end is told by its reason alone, where there is one; the page
+	// began with the question.
 	{"plain", always, func(t *testing.T, u *up, rec corpus.Records, tenant string) {
 		s, g, c := bodies(t, rec, tenant)
 		for _, b := range s {
 			plain(b)
+		}
+		for _, b := range c {
+			fresh(t, b)
 		}
 		sendAll(t, u, "/v1/gateway", false, g...)
 		sendAll(t, u, "/v1/chunks", false, s...)
@@ -299,6 +303,41 @@ func plain(b object) {
 		for k, v := range ch {
 			if list, ok := v.([]any); ok {
 				ch[k] = list[:n-1]
+			}
+		}
+	}
+}
+
+// fresh makes the page's time begin where the user asked.
+func fresh(t *testing.T, b object) {
+	num := func(v any) int64 {
+		n, err := v.(json.Number).Int64()
+		require.NoError(t, err)
+		return n
+	}
+	if b["submit_at"] == nil {
+		return
+	}
+	age := num(b["submit_at"])
+	for k, v := range b {
+		switch k {
+		case "clock":
+			v.(object)["time_origin"] = num(v.(object)["time_origin"]) + age
+		case "submit_at", "request_sent_at", "headers_at", "first_meaningful_paint_at", "aborted_at", "done_at", "closed_at":
+			b[k] = num(v) - age
+		case "recv", "dom", "paint":
+			if list, ok := v.(object)["dt"].([]any); ok && len(list) > 0 {
+				list[0] = num(list[0]) - age
+			} else if list, ok := v.(object)["t"].([]any); ok {
+				for i, at := range list {
+					list[i] = num(at) - age
+				}
+			}
+		case "visibility", "long_frames", "retractions":
+			for _, pair := range v.([]any) {
+				if list, ok := pair.([]any); ok {
+					list[0] = num(list[0]) - age
+				}
 			}
 		}
 	}
