@@ -48,13 +48,21 @@ func untouched(smaps io.Reader, files []string) (out []mapping, err error) {
 	var last mapping // size 0: none that counts
 	lines := bufio.NewScanner(smaps)
 	for lines.Scan() {
-		if key, value, ok := bytes.Cut(lines.Bytes(), []byte(":")); ok && !bytes.ContainsRune(key, ' ') {
-			if string(key) == "Anonymous" && string(bytes.TrimSpace(value)) == "0 kB" && last.size > 0 {
-				out = append(out, last)
-			}
+		key, value, ok := bytes.Cut(lines.Bytes(), []byte(":"))
+		if !ok || bytes.ContainsRune(key, ' ') {
+			last = readOnly(lines.Text(), files)
 			continue
 		}
-		last = readOnly(lines.Text(), files)
+		switch own := string(bytes.TrimSpace(value)) != "0 kB"; string(key) {
+		case "Anonymous": // in memory
+			if own {
+				last.size = 0
+			}
+		case "Swap": // follows
+			if !own && last.size > 0 {
+				out = append(out, last)
+			}
+		}
 	}
 	return out, lines.Err()
 }

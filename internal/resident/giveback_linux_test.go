@@ -66,6 +66,21 @@ func TestGiveBack(t *testing.T) {
 	require.Equal(t, size+6, sum(l))
 }
 
+// Pages that were written count as the process's own in memory and in swap alike.
+func TestUntouched(t *testing.T) {
+	of := func(anonymous, swap string) string {
+		return "7f00-7f80 r--p 00001000 fe:00 1234  /lib/a.so\nRss: 100 kB\nAnonymous: " + anonymous + " kB\nFilePmdMapped: 0 kB\nSwap: " + swap + " kB\nVmFlags: rd mr\n"
+	}
+	for _, c := range []struct {
+		anonymous, swap string
+		want            []mapping
+	}{{"0", "0", []mapping{{0x7f00, 0x80}}}, {"4", "0", nil}, {"0", "4", nil}, {"4", "4", nil}} {
+		got, err := untouched(strings.NewReader(of(c.anonymous, c.swap)), []string{"/lib/a.so"})
+		require.NoError(t, err)
+		require.Equal(t, c.want, got, c)
+	}
+}
+
 func TestReadOnly(t *testing.T) {
 	files := []string{"/usr/lib/a b.so"}
 	require.Equal(t, mapping{0x7f00, 0x80}, readOnly("7f00-7f80 r-xp 00001000 fe:00 1234                       /usr/lib/a b.so", files))
