@@ -246,9 +246,9 @@ func (s *Score) Only(kinds []string) *Score {
 	return out
 }
 
-// Missing reports whether a truth is still without a finding.
-func (s *Score) Missing() bool {
-	return slices.ContainsFunc(s.Kinds, func(c Count) bool { return c.Missed > 0 })
+// Unsettled reports whether a truth is still without a finding, or a finding without a truth, which may yet be taken back.
+func (s *Score) Unsettled() bool {
+	return slices.ContainsFunc(s.Kinds, func(c Count) bool { return c.Missed > 0 || c.False > 0 })
 }
 
 // Of returns the score of a kind; zero counts, and so 1, where there is none.

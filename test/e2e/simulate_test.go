@@ -84,9 +84,9 @@ func TestSimulatedTraffic(t *testing.T) {
 func (u *up) simulate(t *testing.T, args ...string) *simulate.Score {
 	t.Helper()
 	tenant := strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()) + "-" + args[1]
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, append([]string{"simulate", "--score", "--json", "--tenant", tenant}, args...)...)
+	cmd := exec.CommandContext(ctx, binary, append([]string{"simulate", "--score", "--json", "--wait", "3m", "--tenant", tenant}, args...)...)
 	cmd.Env = append(os.Environ(), "FERMATA_DATA="+u.data)
 	var errOut strings.Builder
 	cmd.Stderr = &errOut

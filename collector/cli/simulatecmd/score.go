@@ -145,7 +145,7 @@ func (c *scoring) run(ctx context.Context, out io.Writer, where client.Where, su
 	var score *simulate.Score
 	until := time.Now().Add(c.wait)
 	// Looks, a second apart, without a change: what several tiers show is derived a little later, or much later on a busy machine.
-	const calm, calmWithMissing = 5, 20
+	const calm, calmUnsettled = 5, 20
 	same, last := 0, ""
 	for {
 		found, err := read(ctx, api, sub)
@@ -162,7 +162,7 @@ func (c *scoring) run(ctx context.Context, out io.Writer, where client.Where, su
 		} else {
 			same, last = 0, string(b)
 		}
-		if same >= calm && !score.Missing() || same >= calmWithMissing || time.Now().After(until) {
+		if same >= calm && !score.Unsettled() || same >= calmUnsettled || time.Now().After(until) {
 			break
 		}
 		t := time.NewTimer(time.Second)
