@@ -145,7 +145,7 @@ func (c *scoring) run(ctx context.Context, out io.Writer, where client.Where, su
 	var score *simulate.Score
 	until := time.Now().Add(c.wait)
 	// Looks, a second apart, without a change: what several tiers show is derived a little later, or much later on a busy machine.
-	const calm, calmUnsettled = 5, 20
+	const calm, calmUnsettled = 5, 30
 	same, last := 0, ""
 	for {
 		found, err := read(ctx, api, sub)
