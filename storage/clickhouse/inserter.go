@@ -40,9 +40,6 @@ var ErrClosed = errors.New("clickhouse: inserter is closed")
 type Block struct {
 	SQL   string      // INSERT INTO t (columns) VALUES
 	Input proto.Input // the columns
-	// Token makes a repeated insert harmless: a table that remembers the token (insert_deduplication_token) takes
-	// the same block once. Empty: none.
-	Token string
 }
 
 // OpenInserter makes an inserter; it connects at the first insert. Its pool is as large as MaxOpenConns.
@@ -59,7 +56,10 @@ func OpenInserter(cfg Config) (*Inserter, error) {
 			DialTimeout: opts.DialTimeout, HandshakeTimeout: opts.DialTimeout, ReadTimeout: opts.ReadTimeout, TLS: opts.TLS,
 			Settings: []ch.Setting{
 				{Key: "async_insert", Value: "0", Important: true}, // acknowledged means written
-				{Key: "insert_deduplicate", Value: "1", Important: true},
+				// ClickHouse notes a block before the block is there: a server that is killed in between takes the repeated one for
+				// written, and it is lost. What comes twice replaces itself in every table.
+				{Key: "insert_deduplicate", Value: "0", Important: true},
+				{Key: "deduplicate_insert", Value: "disable"}, // its name in newer servers; others ignore it
 				// Merging each block with itself costs as much as writing it; rows that come twice are rare, and reads
 				// and later merges drop them.
 				{Key: "optimize_on_insert", Value: "0"},
@@ -94,7 +94,7 @@ func compression(c *clickhouse.Compression) ch.Compression {
 }
 
 // Insert writes a block and returns when the server has it on disk. After an error the block may or may not have been
-// written: insert it again with the same token.
+// written: insert it again.
 func (i *Inserter) Insert(ctx context.Context, b Block) error {
 	select {
 	case i.slots <- struct{}{}:
@@ -122,11 +122,7 @@ func (i *Inserter) Insert(ctx context.Context, b Block) error {
 }
 
 func (i *Inserter) do(ctx context.Context, conn pooled, b Block) error {
-	q := ch.Query{Body: b.SQL, Input: b.Input}
-	if b.Token != "" {
-		q.Settings = []ch.Setting{{Key: "insert_deduplication_token", Value: b.Token, Important: true}}
-	}
-	err := conn.Do(ctx, q)
+	err := conn.Do(ctx, ch.Query{Body: b.SQL, Input: b.Input})
 	if err != nil {
 		_ = conn.Close() // nobody knows in the middle of what it is
 	}

@@ -158,7 +158,7 @@ func (e *clickhouseExporter) insert(ctx context.Context, records [][]byte) error
 			continue
 		}
 		begin := time.Now()
-		err := e.ins.Insert(ctx, clickhouse.Block{SQL: t.InsertSQL(), Input: t.Input(), Token: r.token(t.Table())})
+		err := e.ins.Insert(ctx, clickhouse.Block{SQL: t.InsertSQL(), Input: t.Input()})
 		e.tel.inserted(ctx, t.Table(), t.Len(), time.Since(begin), err)
 		if err != nil {
 			return fmt.Errorf("table %s: %w", t.Table(), err)

@@ -1,12 +1,9 @@
 package clickhouseexporter
 
 import (
-	"encoding/binary"
 	"errors"
-	"fmt"
 
 	"github.com/ClickHouse/ch-go/proto"
-	"github.com/zeebo/xxh3"
 
 	"github.com/fermata-io/fermata/internal/otlpwire"
 	"github.com/fermata-io/fermata/internal/streamlog"
@@ -36,12 +33,10 @@ type rows struct {
 	aliases  *table.Batch[aliases.Row]
 	findings *table.Batch[findings.Row]
 
-	hash    *xxh3.Hasher       // of the rows' identities and versions, in their order
-	record  otlpwire.LogRecord // its room is used again
-	from    wire.Stream        // likewise
-	stream  streams.Row        // likewise
-	alias   []aliases.Row
-	scratch []byte
+	record otlpwire.LogRecord // its room is used again
+	from   wire.Stream        // likewise
+	stream streams.Row        // likewise
+	alias  []aliases.Row
 }
 
 func newRows() *rows {
@@ -49,7 +44,6 @@ func newRows() *rows {
 		streams: streams.Table.NewBatch(), gateways: gateways.Table.NewBatch(),
 		clients: clients.Table.NewBatch(), aliases: aliases.Table.NewBatch(),
 		findings: findings.Table.NewBatch(),
-		hash:     xxh3.New(),
 	}
 }
 
@@ -71,7 +65,6 @@ func (r *rows) reset() {
 	for _, t := range r.tables() {
 		t.Reset()
 	}
-	r.hash.Reset()
 }
 
 var errUneven = errors.New("the chunk arrays of the log record differ in length")
@@ -96,7 +89,6 @@ func (r *rows) add(record []byte, maxChunks int) (reason string, err error) {
 		}
 		streams.FromWire(s, &r.stream)
 		r.streams.Append(&r.stream)
-		r.identify(s.Tenant, s.RequestID, r.stream.Version, s.StartedAt, s.Seq)
 		r.alias = aliases.AppendStream(r.alias, s)
 	case streamlog.EventGateway:
 		g, err := v.Gateway()
@@ -105,7 +97,6 @@ func (r *rows) add(record []byte, maxChunks int) (reason string, err error) {
 		}
 		row := gateways.FromWire(&g)
 		r.gateways.Append(&row)
-		r.identify(g.Tenant, g.RequestID, row.Version, g.ReceivedAt, 0)
 		r.alias = aliases.AppendGateway(r.alias, &g)
 	case streamlog.EventClient:
 		c, err := v.Client()
@@ -117,7 +108,6 @@ func (r *rows) add(record []byte, maxChunks int) (reason string, err error) {
 		}
 		row := clients.FromWire(&c)
 		r.clients.Append(&row)
-		r.identify(c.Tenant, c.RequestID, row.Version, c.ReceivedAt, c.Seq)
 		r.alias = aliases.AppendClient(r.alias, &c)
 	case streamlog.EventFinding:
 		f, err := v.Finding()
@@ -126,7 +116,6 @@ func (r *rows) add(record []byte, maxChunks int) (reason string, err error) {
 		}
 		row := findings.FromWire(&f, findings.OriginStream)
 		r.findings.Append(&row)
-		r.identify(f.Tenant, f.ID, row.Version, f.StartedAt, 0)
 	case eventDamaged:
 		return reasonUnreadable, errDamaged
 	default:
@@ -136,20 +125,4 @@ func (r *rows) add(record []byte, maxChunks int) (reason string, err error) {
 		r.aliases.Append(&r.alias[i])
 	}
 	return "", nil
-}
-
-func (r *rows) identify(tenant, id string, version uint64, at int64, seq uint32) {
-	b := r.scratch[:0]
-	b = append(append(append(b, tenant...), 0), id...)
-	b = binary.LittleEndian.AppendUint64(append(b, 0), version)
-	b = binary.LittleEndian.AppendUint64(b, uint64(at)) //nolint:gosec // bits only
-	b = binary.LittleEndian.AppendUint32(b, seq)
-	r.scratch = b
-	_, _ = r.hash.Write(b) // never fails
-}
-
-// token names the insert of these rows into a table: equal for equal rows in equal order.
-func (r *rows) token(name string) string {
-	sum := r.hash.Sum128()
-	return fmt.Sprintf("%s-%016x%016x", name, sum.Hi, sum.Lo)
 }
