@@ -64,7 +64,10 @@ func newUpCommand() *cobra.Command {
 		Long: `Run everything on this machine: the embedded ClickHouse engine, the schema migrations, the collector with all
 receivers, the tap and the API, as one process tree. Ctrl-C stops it cleanly.
 
-Everything listens on loopback. Port 0 lets the system choose; the ready file tells what was chosen.`,
+Everything listens on loopback. Port 0 lets the system choose; the ready file tells what was chosen.
+
+Above 640 MiB this process (the engine is another) spends more of the CPU on collecting garbage. Where it has to hold more, for tens of thousands
+of open streams, set GOMEMLIMIT higher (GOMEMLIMIT=2GiB).`,
 		Example: `  fermata up
   fermata up --upstream http://127.0.0.1:8000
   fermata up --upstream openai=https://api.openai.com --upstream local=http://127.0.0.1:11434
@@ -153,7 +156,7 @@ func parseUpstreams(flags []string) (map[string]string, error) {
 
 // memoryLimit is from where on Go's collector works harder than gcPercent says, in bytes of this process alone, unless GOMEMLIMIT says
 // otherwise. Not a bound: what is needed is had.
-const memoryLimit = 512 << 20
+const memoryLimit = 640 << 20
 
 // startUpOver is how long after it is ready a program's pages are given back that only starting up has read.
 const startUpOver = 5 * time.Second
