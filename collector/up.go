@@ -66,8 +66,8 @@ receivers, the tap and the API, as one process tree. Ctrl-C stops it cleanly.
 
 Everything listens on loopback. Port 0 lets the system choose; the ready file tells what was chosen.
 
-Above 640 MiB this process (the engine is another) spends more of the CPU on collecting garbage. Where it has to hold more, for tens of thousands
-of open streams, set GOMEMLIMIT higher (GOMEMLIMIT=2GiB).`,
+Above 640 MiB this process (the engine is another) spends more of the CPU on collecting garbage. Where it has to
+hold more, for ten thousand open streams, set GOMEMLIMIT higher (GOMEMLIMIT=2GiB).`,
 		Example: `  fermata up
   fermata up --upstream http://127.0.0.1:8000
   fermata up --upstream openai=https://api.openai.com --upstream local=http://127.0.0.1:11434
