@@ -23,7 +23,8 @@ const startChunks = 8
 // catchUp is how long after it became visible a page may still catch up.
 const catchUp = secondUS
 
-// releases cuts the downstream into releases. explained says that a release between two times is no wonder.
+// releases cuts the downstream into releases. explained says that what was to come
+// between two times could come no earlier than at the second.
 func (v *view) releases(p *pair, explained func(from, at int64) bool) []release {
 	apart := max(3000, min(20_000, p.up.medianGap()/3))
 	d := p.down
@@ -41,11 +42,7 @@ func (v *view) releases(p *pair, explained func(from, at int64) bool) []release 
 			}
 			r.bytes += p.up.bytes[p.upIndex(p.downPos[b])]
 		}
-		from := int64(math.MinInt64)
-		if a > 0 {
-			from = d.t[a-1]
-		}
-		r.held = r.chunks >= 3 && r.spanUS >= v.cfg.HeldFloor.Microseconds() && r.spanUS >= 4*(d.t[b]-d.t[a]) && !explained(from, r.at)
+		r.held = r.chunks >= 3 && r.spanUS >= v.cfg.HeldFloor.Microseconds() && r.spanUS >= 4*(d.t[b]-d.t[a]) && !explained(r.at-r.spanUS, r.at)
 		out = append(out, r)
 		a = b + 1
 	}
@@ -71,10 +68,9 @@ func (v *view) buffering() {
 	v.buffered = v.buffer(&p, wire.TierClient, byProxy, v.lateByPage)
 }
 
-// lateByPage reports that a page could not read from..at in time: it was hidden, catches up after that, or a long
-// frame kept its thread.
+// lateByPage reports that a page could not read from..at in time: it was hidden, catches up after that, or long
+// frames kept its thread.
 func (v *view) lateByPage(from, at int64) bool {
-	from = max(from, -catchUp)
 	if touches(v.hidden, from, at) || touches(v.hidden, at-catchUp, at) {
 		return true
 	}

@@ -286,34 +286,3 @@ func TestDriverOfFewReleases(t *testing.T) {
 		})
 	}
 }
-
-// A hop may hold back the beginning only: flat, then all that was held at once, then as it is sent. A few chunks, or less than a
-// second, are no fault.
-func TestBeginningHeldBack(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		held int
-		want []string
-	}{
-		{"forty chunks for 2.4 s", 40, []string{"buffering"}},
-		{"twelve chunks for 0.7 s", 12, []string{}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			s := &wire.Stream{
-				RequestID: "r", Tenant: "default", Tier: wire.TierServer, Attempt: 1, Emitter: "e", Final: true, StartedAt: base, FinishReason: "stop",
-			}
-			for at := int64(200_000); s.Chunks.Len() < 200; at += 60_000 {
-				s.Chunks.T, s.Chunks.Bytes = append(s.Chunks.T, at), append(s.Chunks.Bytes, 6)
-			}
-			s.EndUS = wire.Some(s.Chunks.T[199] + 10_000)
-			fs := derive(request(s, page(s, func(i int) int64 { return up + max(s.Chunks.T[i], s.Chunks.T[c.held-1]) + down })))
-			require.Equal(t, c.want, kinds(fs))
-			if len(fs) > 0 {
-				m := numbers(t, &fs[0])
-				require.Equal(t, "start", m["driver"])
-				require.EqualValues(t, 1, m["releases"])
-				require.EqualValues(t, []any{float64(c.held)}, m["chunks_per_release"])
-			}
-		})
-	}
-}
