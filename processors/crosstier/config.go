@@ -1,8 +1,6 @@
 package crosstier
 
 import (
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/fermata-io/fermata/processors/stall"
@@ -36,30 +34,4 @@ func NewDefaultConfig() Config {
 		WasteFloor: 500 * time.Millisecond, GapFloor: time.Second, Slack: 20 * time.Millisecond,
 		Jitter: 15 * time.Millisecond, Deviation: 450 * time.Millisecond,
 	}
-}
-
-// Validate reports every value out of its range.
-func (c *Config) Validate() error {
-	var errs []error
-	for _, f := range []struct {
-		key string
-		v   time.Duration
-	}{
-		{"held_floor", c.HeldFloor},
-		{"lag_floor", c.LagFloor},
-		{"typing_floor", c.TypingFloor},
-		{"waste_floor", c.WasteFloor},
-		{"gap_floor", c.GapFloor},
-		{"slack", c.Slack},
-		{"jitter", c.Jitter},
-		{"deviation", c.Deviation},
-	} {
-		if f.v <= 0 {
-			errs = append(errs, fmt.Errorf("%s: is %s; want more than 0", f.key, f.v))
-		}
-	}
-	if err := c.Stall.Default.Validate(); err != nil {
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
 }

@@ -20,9 +20,6 @@ func Writer(b []byte) *Coder { return &Coder{buf: b} }
 // Reader makes a Coder that reads b.
 func Reader(b []byte) *Coder { return &Coder{buf: b, reading: true} }
 
-// Reading reports the direction.
-func (c *Coder) Reading() bool { return c.reading }
-
 // Bytes returns what was written.
 func (c *Coder) Bytes() []byte { return c.buf }
 
