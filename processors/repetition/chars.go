@@ -133,7 +133,9 @@ func (c *chars) unit() unit {
 			u.distinct++
 		}
 		bits := symbolBits(s)
-		u.one = u.one || bits&isSpace == 0 && uint32(times[s])*2 > c.lag
+		if uint32(times[s])*2 > c.lag {
+			u.most = bits
+		}
 		u.add(bits)
 		u.comma = u.comma || s == ','
 		if s >= symPunct || s < symCode && !drawing[s] {

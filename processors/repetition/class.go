@@ -1,5 +1,10 @@
 package repetition
 
+import (
+	"slices"
+	"unicode"
+)
+
 // Bits that a character adds to the mask of the word it is in.
 const (
 	isLetter  = 1 << iota // letters of scripts that put spaces between words
@@ -58,6 +63,9 @@ func runeBits(r rune) uint8 {
 	case r < 0x1100: // Thai, Lao, Tibetan, Myanmar
 		return isDense
 	case r < 0x2000:
+		if r >= 0x1780 && r < 0x1800 { // Khmer
+			return isDense
+		}
 		return isLetter
 	case r == 0x2019: // apostrophe
 		return isLetter
@@ -84,11 +92,29 @@ func runeBits(r rune) uint8 {
 	}
 }
 
+// zeros tells for each sixteen characters where among them a script's digits begin, counted from 1; 0: nowhere.
+var zeros = func() (t [0x10000 / 16]uint8) {
+	for _, x := range unicode.Nd.R16 {
+		for zero := int(x.Lo); zero < int(x.Hi); zero += 10 {
+			t[zero/16] = uint8(zero%16) + 1
+		}
+	}
+	return t
+}()
+
 // digit maps the digits of other scripts to those of ASCII.
 func digit(r rune) (byte, bool) {
-	for _, zero := range [...]rune{0x0660, 0x06f0, 0x0966, 0x09e6, 0x0e50, 0xff10} { // Arabic, Persian, Devanagari, Bengali, Thai, full width
-		if uint32(r-zero) < 10 { //nolint:gosec // below zero wraps to a large number
-			return byte('0' + r - zero), true //nolint:gosec // below ten
+	if r < 0x10000 {
+		zero := zeros[r>>4]
+		d := byte(r&15) + 1 - zero
+		return '0' + d, zero > 0 && d < 10
+	}
+	for _, x := range slices.Backward(unicode.Nd.R32) { // emoji and the rarer Han are near or behind the end
+		switch {
+		case uint32(r) > x.Hi: //nolint:gosec // no rune is below zero
+			return 0, false
+		case uint32(r) >= x.Lo: //nolint:gosec // no rune is below zero
+			return byte('0' + (uint32(r)-x.Lo)%10), true //nolint:gosec // no rune is below zero, nor is ten a large number
 		}
 	}
 	return 0, false

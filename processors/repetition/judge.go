@@ -14,9 +14,9 @@ type unit struct {
 	marks    uint32 // of words with code characters, or these characters
 	blank    uint32
 	comma    bool
-	drawn    bool // nothing but what rulers and boxes are made of
-	distinct int  // different symbols, where known
-	one      bool // more than half of it is one mark, and not white space, where known
+	drawn    bool  // nothing but what rulers and boxes are made of
+	distinct int   // different symbols, where known
+	most     uint8 // what the character is that is more than half of it, where known; 0: none is
 
 	words      uint32
 	plainWords uint32
@@ -100,9 +100,10 @@ func (u *unit) kind(marks uint32) kind {
 	}
 }
 
-// fill reports whether the unit is what tables of constants are filled with.
+// fill reports whether the unit is what tables of constants are filled with: ffff in quotes, but not hmmm.
 func (u *unit) fill() bool {
-	return u.distinct <= 10 && u.blank > 0 && u.dense == 0 && (u.comma || u.one || u.digits+u.blank == u.chars)
+	one := u.most&^isSpace != 0 && (u.most&isLetter == 0 || u.marks > 0)
+	return u.distinct <= 10 && u.blank > 0 && u.dense == 0 && (u.comma || one || u.digits+u.blank == u.chars)
 }
 
 // ruler reports whether the unit is one mark, or two in turn.
