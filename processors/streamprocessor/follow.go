@@ -62,6 +62,7 @@ type follower struct {
 	started      bool // a content-bearing chunk came
 	sawDone      bool
 	sawOther     bool // a kind of chunk that only emitters with terminal events report
+	pinged       bool
 	finished     bool
 
 	changed []wire.Finding // not told yet
@@ -94,6 +95,8 @@ func (f *follower) take(s *wire.Stream) {
 			f.sawDone = true
 		case wire.KindRole, wire.KindUsage:
 			f.sawOther = true
+		case wire.KindKeepalive:
+			f.pinged = true
 		default:
 		}
 		bears := c.ContentBearing(i)
@@ -248,14 +251,15 @@ func (f *follower) ended(s *wire.Stream) bool {
 
 func (f *follower) finish(s *wire.Stream) {
 	abort := wire.UserAbort(s.FinishReason) || wire.UserAbort(s.ErrorType) || s.Status == wire.StatusClientGone
+	opened := f.sawOther || f.pinged && f.content == 0
 	// Many emitters tell neither kinds nor reasons: that their record ends is no sign of a dead stream.
-	silentEmitter := !f.sawOther && s.FinishReason == "" && s.ErrorType == "" && s.Status < 400
+	silentEmitter := !opened && s.FinishReason == "" && s.ErrorType == "" && s.Status < 400
 	done := !abort && (f.sawDone || s.FinishReason != "" || silentEmitter)
 	if (s.ErrorType != "" || wire.FailedReason(s.FinishReason)) && !f.sawDone {
 		done = false
 	}
 	at := max(f.knownUS, s.EndUS.Or(0))
-	if f.content > 0 || f.sawOther || done {
+	if f.content > 0 || opened || done {
 		f.finishChoices(stall.End{AtUS: at, Done: done, Aborted: abort})
 	}
 	if !f.started {

@@ -65,6 +65,7 @@ type savedStream struct {
 	Started      bool
 	SawDone      bool
 	SawOther     bool
+	Pinged       bool
 	Told         []told
 	Times        []uint32
 	Stride       int64
@@ -167,7 +168,7 @@ func (c *savedShard) follow(s *savedStream, e *entry) (err error) {
 	s.Target, s.QueryType, s.Current, s.NextSeq, s.Content = f.target.Value(), f.queryType, f.current, f.nextSeq, f.content
 	s.KnownUS, s.ToldUS, s.LastUS = f.knownUS, f.toldUS, f.lastUS
 	s.StartUnknown, s.Headless, s.Hole = f.startUnknown, f.headless, f.hole
-	s.Started, s.SawDone, s.SawOther = f.started, f.sawDone, f.sawOther
+	s.Started, s.SawDone, s.SawOther, s.Pinged = f.started, f.sawDone, f.sawOther, f.pinged
 	s.Told = append([]told(nil), f.told...)
 	s.Times, s.Stride = append([]uint32(nil), f.times.at...), f.times.stride
 	s.LagUS, s.LowUS, s.Records, s.Observes, s.Beats = p.lagUS, p.lowUS, p.records, p.observes, p.beats
@@ -225,7 +226,8 @@ func (s *savedStream) entry(det *detectors, now time.Time) (*entry, error) {
 	}
 	f.current, f.nextSeq, f.content = s.Current, s.NextSeq, s.Content
 	f.knownUS, f.toldUS, f.lastUS = s.KnownUS, s.ToldUS, s.LastUS
-	f.headless, f.hole, f.started, f.sawDone, f.sawOther = s.Headless, s.Hole, s.Started, s.SawDone, s.SawOther
+	f.headless, f.hole, f.started = s.Headless, s.Hole, s.Started
+	f.sawDone, f.sawOther, f.pinged = s.SawDone, s.SawOther, s.Pinged
 	f.told = s.Told
 	f.times = chunkTimes{at: s.Times, stride: s.Stride}
 	e.f = f
