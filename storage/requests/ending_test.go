@@ -20,7 +20,7 @@ func record(seq uint32, final bool, from int64, kinds ...wire.Kind) wire.Stream 
 }
 
 func TestStateOfAStreamThatJustStops(t *testing.T) {
-	const content, role, done = wire.KindContent, wire.KindRole, wire.KindDone
+	const content, role, ping, done = wire.KindContent, wire.KindRole, wire.KindKeepalive, wire.KindDone
 	with := func(s wire.Stream, change func(*wire.Stream)) wire.Stream { change(&s); return s }
 	lost := with(record(wire.SeqLost, true, 0), func(s *wire.Stream) {
 		s.ObservedUS, s.ErrorType = wire.Some(100*ms), "dead_stream"
@@ -35,7 +35,11 @@ func TestStateOfAStreamThatJustStops(t *testing.T) {
 		"role and a reason":   {requests.StateCompleted, 1, []wire.Stream{with(record(0, true, 0, role, content), func(s *wire.Stream) { s.FinishReason = "stop" })}},
 		"the client left":     {requests.StateAborted, 1, []wire.Stream{with(record(0, true, 0, role, content), func(s *wire.Stream) { s.ErrorType = "client_disconnect" })}},
 		"closed by it":        {requests.StateAborted, 1, []wire.Stream{with(record(0, true, 0, role, content), func(s *wire.Stream) { s.Status = 499 })}},
-		"no content":          {requests.StateCompleted, 1, []wire.Stream{record(0, true, 0, role)}},
+		"a role only":         {requests.StateFailed, 1, []wire.Stream{record(0, true, 0, role)}},
+		"pings only":          {requests.StateFailed, 1, []wire.Stream{record(0, true, 0, ping, ping)}},
+		"pings and done":      {requests.StateCompleted, 1, []wire.Stream{record(0, true, 0, ping, done)}},
+		"pings, kinds apart":  {requests.StateCompleted, 1, []wire.Stream{record(0, true, 0, ping, content)}},
+		"nothing":             {requests.StateCompleted, 1, []wire.Stream{record(0, true, 0)}},
 		"kinds not told":      {requests.StateCompleted, 1, []wire.Stream{record(0, true, 0, content, content)}},
 		"watched, no end":     {requests.StateRunning, 1, []wire.Stream{with(record(0, true, 0, content), func(s *wire.Stream) { s.ObservedUS = wire.Some(9 * sec) })}},
 		"buried":              {requests.StateFailed, 1, []wire.Stream{record(0, false, 0, content, content), lost}},

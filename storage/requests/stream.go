@@ -129,8 +129,9 @@ func (m *merged) open() bool {
 // cut reports a stream that just stops although its emitter tells of other chunks than content, so that its terminal event
 // would be among them. The stream processor calls it dead by the same signs.
 func (m *merged) cut() bool {
-	return m.FinishReason == "" && m.sc.nContent > 0 && !slices.Contains(m.line.kind, wire.KindDone) &&
-		(slices.Contains(m.line.kind, wire.KindRole) || slices.Contains(m.line.kind, wire.KindUsage))
+	has := func(k wire.Kind) bool { return slices.Contains(m.line.kind, k) }
+	return m.FinishReason == "" && !has(wire.KindDone) &&
+		(has(wire.KindRole) || has(wire.KindUsage) || m.sc.nContent == 0 && has(wire.KindKeepalive))
 }
 
 func lastChunk(s *wire.Stream) int64 { return lastTime(s.Chunks.T) }
