@@ -124,13 +124,9 @@ func queryType(h http.Header) string {
 // maxAttempt is the highest number of an attempt that the wire format has.
 const maxAttempt = 1000
 
-// attempt reads the number that whoever sends the request gives it; 0: none.
-func attempt(h http.Header) uint32 {
-	v := h.Get(headerAttempt)
-	if v == "" {
-		v = h.Get(headerEnvoy)
-	}
-	n, err := strconv.ParseUint(v, 10, 32)
+// attempt reads the number that a header gives the request; 0: none.
+func attempt(h http.Header, name string) uint32 {
+	n, err := strconv.ParseUint(h.Get(name), 10, 32)
 	if err != nil || n > maxAttempt {
 		return 0
 	}

@@ -107,8 +107,12 @@ func (t *Tap) newStream(u *upstream, w http.ResponseWriter, r *http.Request, pat
 	if rec.RequestID = given; !wire.ValidID(given) {
 		rec.RequestID = newRequestID()
 		rec.Aliases = addAlias(rec.Aliases, rec.RequestID, given)
-	} else if rec.Attempt = attempt(h); rec.Attempt == 0 {
-		rec.Attempt = t.retries.next(rec.Tenant, rec.RequestID)
+	} else {
+		s.given = true
+		if rec.Attempt = attempt(h, headerAttempt); rec.Attempt == 0 {
+			// An Envoy counts its own tries only: those of whoever asks it again begin at 1.
+			rec.Attempt = max(t.retries.next(rec.Tenant, rec.RequestID), attempt(h, headerEnvoy))
+		}
 	}
 	rec.Aliases = addAlias(rec.Aliases, rec.RequestID, h.Get("X-Correlation-Id"))
 	rec.TraceID, rec.SpanID, _ = traceIDs(h.Get(headerTraceparent))
@@ -210,8 +214,8 @@ func (s *stream) answered(res *http.Response, at int64) {
 		return
 	}
 	s.events = framing != llmstream.FramingUnknown
-	if res.StatusCode >= http.StatusBadRequest { // before whoever asked sees it and tries again
-		s.tap.retries.ended(s.rec.Tenant, s.rec.RequestID, s.rec.Attempt, true)
+	if res.StatusCode >= http.StatusBadRequest {
+		s.tell(true)
 	}
 	s.tap.stats.Streams.Add(1)
 	for _, k := range aliasHeaders {

@@ -28,7 +28,7 @@ func (r *retries) next(tenant, id string) uint32 {
 	return min(n+1, maxAttempt)
 }
 
-// ended notes how a call went; it may be told more than once.
+// ended notes how a call went.
 func (r *retries) ended(tenant, id string, attempt uint32, failed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,6 +1,7 @@
 package tap
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -40,6 +41,8 @@ type stream struct {
 	started  bool              // rec.StartedAt is settled
 	start    int64             // offset of rec.StartedAt from t0
 	record   bool              // this request is recorded
+	given    bool              // its id is the client's
+	told     bool              // whether it failed is known to the tap's retries
 	events   bool              // the answer comes in small pieces
 	chunks   uint64            // chunks seen
 	bearing  bool              // one of them had content
@@ -133,7 +136,15 @@ func (s *stream) keep(b []byte, at int64) {
 		s.at = at
 		_, _ = s.parser.Write(b)
 	}
+	if bytes.Contains(b, errorWord) { // perhaps an event that tells of a failure: whoever asked may try again when it comes
+		s.catchUp()
+		if s.parser.Info().ErrorType != "" {
+			s.tell(true)
+		}
+	}
 }
+
+var errorWord = []byte("error")
 
 // catchUp parses what was kept. mu is held.
 func (s *stream) catchUp() {
@@ -253,8 +264,17 @@ func (s *stream) fail(class string, status int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failure, s.status = class, status
-	if s.record { // before whoever asked sees it and tries again
-		s.tap.retries.ended(s.rec.Tenant, s.rec.RequestID, s.rec.Attempt, true)
+	if s.record {
+		s.tell(true)
+	}
+}
+
+// tell notes whether the request failed, for the number of the one that tries again: as soon as it is known, before whoever
+// asked sees it, and once, since that one may be over before this one is. An id that the tap made up never comes again. mu is held.
+func (s *stream) tell(failed bool) {
+	if s.given && !s.told {
+		s.told = true
+		s.tap.retries.ended(s.rec.Tenant, s.rec.RequestID, s.rec.Attempt, failed)
 	}
 }
 
@@ -316,8 +336,7 @@ func (s *stream) conclude(info *llmstream.Info) {
 		s.endClass = classIncomplete
 	}
 	s.rec.EndUS = wire.Some(min(s.offset(s.ended), maxAge.Microseconds()))
-	failed := s.endClass != "" || s.status >= 400 || info.ErrorType != ""
-	s.tap.retries.ended(s.rec.Tenant, s.rec.RequestID, s.rec.Attempt, failed)
+	s.tell(s.endClass != "" || s.status >= 400 || info.ErrorType != "")
 }
 
 // incomplete reports whether an answer whose body ended in order was not at its end: in the middle of an event, or with
