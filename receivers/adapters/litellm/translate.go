@@ -223,7 +223,7 @@ func (p *payload) outcome(g *wire.Gateway) {
 	case g.Status == 0 && p.Status != "":
 		g.Status = 200
 	}
-	if failed && g.FirstByteAt == g.LastByteAt {
+	if (failed || g.CancelledAt != 0) && g.FirstByteAt == g.LastByteAt {
 		g.FirstByteAt = 0 // no byte came: LiteLLM then puts the end there
 	}
 }

@@ -1,6 +1,7 @@
 package litellm
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -78,6 +79,33 @@ func TestGolden(t *testing.T) {
 			require.Equal(t, string(want), string(got))
 		})
 	}
+}
+
+// An abort before any text has the end where LiteLLM has nothing to tell of the first: no byte came.
+func TestAbortBeforeTheFirstByte(t *testing.T) {
+	raw, err := os.ReadFile("testdata/in/proxy_1_110.jsonl")
+	require.NoError(t, err)
+	aborts := 0
+	for line := range bytes.Lines(raw) {
+		if !bytes.Contains(line, []byte("ClientDisconnected")) {
+			continue
+		}
+		aborts++
+		g, _, err := One(line)
+		require.NoError(t, err)
+		require.NotZero(t, g.FirstByteAt, "as it came")
+		var m map[string]any
+		require.NoError(t, json.Unmarshal(line, &m))
+		m["completionStartTime"] = m["endTime"]
+		early, err := json.Marshal(m)
+		require.NoError(t, err)
+		g, _, err = One(early)
+		require.NoError(t, err)
+		require.NotZero(t, g.CancelledAt)
+		require.Zero(t, g.FirstByteAt)
+		require.False(t, g.Reported.TTFTUS.OK)
+	}
+	require.Equal(t, 1, aborts)
 }
 
 func TestTranslateKeepsTheGoodOnes(t *testing.T) {
