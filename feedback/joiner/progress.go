@@ -42,7 +42,7 @@ func (w *worker) saveProgress(ctx context.Context) error {
 	if handled <= w.saved {
 		return nil
 	}
-	err := w.conn.Exec(ctx, "INSERT INTO joiner_progress (name, handled) VALUES ('requests', {handled:Int64})", clickhouse.Named("handled", handled))
+	err := w.conn.Exec(ctx, "INSERT INTO joiner_progress (name, handled) SETTINGS insert_deduplicate = 0 VALUES ('requests', {handled:Int64})", clickhouse.Named("handled", handled))
 	if err != nil {
 		return fmt.Errorf("progress: %w", err)
 	}

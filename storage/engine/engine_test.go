@@ -49,6 +49,18 @@ func open(t *testing.T, dsn string) driver.Conn {
 	return conn
 }
 
+// A block that the engine noted before it was killed, and does not have, must not pass for written when it comes again.
+func TestNoInsertIsTakenForARepeatedOne(t *testing.T) {
+	conn := open(t, start(t, testConfig(filepath.Join(t.TempDir(), "data"))).DSN("default"))
+	require.NoError(t, conn.Exec(t.Context(), "CREATE TABLE t (x UInt8) ENGINE = MergeTree ORDER BY x"))
+	for range 2 {
+		require.NoError(t, conn.Exec(t.Context(), "INSERT INTO t VALUES (7)"))
+	}
+	var n uint64
+	require.NoError(t, conn.QueryRow(t.Context(), "SELECT count() FROM t").Scan(&n))
+	require.EqualValues(t, 2, n)
+}
+
 func TestUsers(t *testing.T) {
 	cfg := testConfig(filepath.Join(t.TempDir(), "data"))
 	cfg.HTTPPort = 0

@@ -47,6 +47,7 @@ func limited(ctx context.Context, name string, readonly int) context.Context {
 		// A minute may hold more gaps than fit: what is grouped goes to disk instead. Of each part that FINAL reads a block is in
 		// memory, of rows that hold arrays: with a server's default of 65 000 rows these were two thirds of all that was.
 		s["max_bytes_before_external_group_by"], s["max_block_size"] = int64(128<<20), 2048
+		s["insert_deduplicate"] = 0 // as clickhouse.Inserter does
 	}
 	return clickhouse.Context(ctx, clickhouse.WithSettings(s))
 }
