@@ -7,14 +7,15 @@ WITH
     (
         -- Its place in s, by number: 1 seq, 2 final, 3 last chunk (0: none), 4 content-bearing chunks, 5 the first of them, 6 gaps
         -- between them, 7 their choices (empty: all 0), 8 start unknown, 9 a chunk of kind role or usage, 10 of kind done, 11 end,
-        -- 12 watched up to, 13 error, 14 finish reason, 15 status, 16 to 19 target, 20 chunks.
+        -- 12 watched up to, 13 error, 14 finish reason, 15 status, 16 to 19 target, 20 chunks, 21 one of kind keepalive.
         SELECT
             tenant, request_id, attempt, emitter, started_at,
             (
                 seq, final, if(n_chunks = 0, 0, first_us + arraySum(gaps_us)), n_content, ifNull(first_content_us, 0),
                 icl_us, if(empty(choices), [], arrayFilter((c, b) -> b, arrayResize(choices, length(gaps_us) + 1), bears_content)),
                 start_unknown, arrayExists(r -> bitAnd(r, 15) IN (4, 5), kind_runs), arrayExists(r -> bitAnd(r, 15) = 8, kind_runs),
-                end_us, observed_us, error_type, finish_reason, status, provider, deployment, model, model_version, n_chunks
+                end_us, observed_us, error_type, finish_reason, status, provider, deployment, model, model_version, n_chunks,
+                arrayExists(r -> bitAnd(r, 15) = 6, kind_runs)
             ) AS s
         FROM streams FINAL
         WHERE tier = 'server'
@@ -52,7 +53,7 @@ WITH
             tenant, request_id, attempt, emitter, started_at, buried, buried_us, segs, length(segs) = 1 AND empty(segs[1].7) AS simple,
             arrayLastOrNull(x -> isNotNull(x), segs.11) AS end, arrayLastOrNull(x -> isNotNull(x), segs.12) AS observed,
             arrayLast(x -> x != '', segs.13) AS error, arrayLast(x -> x != '', segs.14) AS reason, arrayLast(x -> x != 0, segs.15) AS status,
-            has(segs.10, 1) AS done, has(segs.9, 1) AS tells_kinds, has(segs.8, 1) AS unknown, NOT has(segs.2, 1) AS goes_on,
+            has(segs.10, 1) AS done, has(segs.9, 1) AS tells_kinds, has(segs.21, 1) AS pings, has(segs.8, 1) AS unknown, NOT has(segs.2, 1) AS goes_on,
             arrayMax(segs.3) AS last, toUInt64(arraySum(segs.4)) AS n_content,
             -- Each content-bearing chunk's choice and time, where one record's gaps are not all there is to say.
             arraySort(arrayFlatten(arrayMap(
@@ -67,7 +68,7 @@ WITH
             isNotNull(observed) AND isNull(end) AND reason = '' AND error = '' AND status < 400 AND NOT done AS silent,
             (buried AND (goes_on OR silent) AND greatest(ifNull(observed, 0), last) <= ifNull(buried_us, 0))
                 OR (goes_on AND isNull(end)) OR silent OR error != '' OR status >= 400 OR lower(reason) IN {broken:Array(String)}
-                OR (reason = '' AND n_content > 0 AND NOT done AND tells_kinds) AS incomplete,
+                OR (reason = '' AND NOT done AND (tells_kinds OR n_content = 0 AND pings)) AS incomplete,
             arrayLast(x -> x != '', segs.16) AS p, arrayLast(x -> x != '', segs.17) AS d,
             arrayLast(x -> x != '', segs.18) AS m, arrayLast(x -> x != '', segs.19) AS v,
             if(simple, segs[1].6, arrayMap(
