@@ -3,7 +3,8 @@ import type { WireStream } from '../src/core/types';
 import type { Probe } from './browser';
 import { cumulative } from './streams';
 
-const frame = 1000 / 60;
+/** ms of a frame at 60 Hz. */
+export const frame = 1000 / 60;
 /** One frame at 60 Hz and 10 ms more. */
 export const tolerance = frame + 10;
 /** ms after which the SDK no longer waits for the browser to tell of a frame, and estimates. */
@@ -48,3 +49,24 @@ export function agree(seen: Probe[], s: WireStream, least = 4, allowed = told): 
 }
 
 export const worst = (a: number[]): number => a.reduce((x, y) => (Math.abs(y) > Math.abs(x) ? y : x), 0);
+
+/** The quartiles of some figures, for people. */
+export function quartiles(a: number[]): string {
+  const s = [...a].sort((x, y) => x - y);
+  return [0.25, 0.5, 0.75].map((q) => (s[Math.round(q * (s.length - 1))] as number).toFixed(1)).join('/');
+}
+
+/**
+ * How likely paired differences are as high as these, or higher, where nothing but chance makes one of a pair the larger: the exact
+ * signed-rank test of Wilcoxon, which asks nothing of how the figures are distributed.
+ */
+export function byChance(differences: number[]): number {
+  const ranked = [...differences].sort((a, b) => Math.abs(a) - Math.abs(b));
+  const below = ranked.reduce((sum, d, i) => sum + (d < 0 ? i + 1 : 0), 0);
+  // Of all ways to give the ranks a sign, how many have this sum of those below zero.
+  let ways = [1];
+  for (let rank = 1; rank <= ranked.length; rank++) {
+    ways = Array.from({ length: ways.length + rank }, (_, sum) => (ways[sum] ?? 0) + (ways[sum - rank] ?? 0));
+  }
+  return ways.slice(0, below + 1).reduce((a, b) => a + b, 0) / 2 ** ranked.length;
+}
