@@ -35,8 +35,11 @@ export function estimated(u: Probe): number {
   return tolerance + beyond(u.t) + beyond(u.free);
 }
 
-/** The same where the browser tells: nothing more, unless it told so late that the SDK no longer waited. */
-export const told = (u: Probe): number => (u.told - u.painted > patience - frame ? estimated(u) : tolerance);
+/** Whether the browser told of an update so late that the SDK may no longer have waited. */
+export const late = (u: Probe): boolean => u.told - u.painted > patience - frame;
+
+/** The same where the browser tells: nothing more, unless it told late. */
+export const told = (u: Probe): number => (late(u) ? estimated(u) : tolerance);
 
 /** The first meaningful paint and each update are told within one frame and 10 ms of what was seen. */
 export function agree(seen: Probe[], s: WireStream, least = 4, allowed = told): void {
