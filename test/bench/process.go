@@ -130,28 +130,21 @@ func freeAddrs(n int) ([]string, error) {
 }
 
 // memoryOf returns the resident memory of a process in bytes; 0 when it is gone.
-func memoryOf(pid int) int64 {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0
-	}
-	return statusKB(b, "VmRSS:") << 10
-}
+func memoryOf(pid int) int64 { return statusOf(pid, "VmRSS:") }
 
 // ownMemoryOf is without pages of files, such as the queue's, which the system takes back when it needs them; in bytes.
-func ownMemoryOf(pid int) int64 {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+func ownMemoryOf(pid int) int64 { return statusOf(pid, "RssAnon:") }
+
+// statusOf returns a size that the system tells of a process, in bytes; 0 when it is gone.
+func statusOf(pid int, key string) int64 {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0
 	}
-	return statusKB(b, "RssAnon:") << 10
-}
-
-func statusKB(status []byte, key string) int64 {
 	for line := range bytes.Lines(status) {
 		if rest, ok := bytes.CutPrefix(line, []byte(key)); ok {
-			n, _ := strconv.ParseInt(string(bytes.Fields(rest)[0]), 10, 64)
-			return n
+			kB, _ := strconv.ParseInt(string(bytes.Fields(rest)[0]), 10, 64)
+			return kB << 10
 		}
 	}
 	return 0

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/fermata-io/fermata/collector/cli/client"
@@ -212,24 +213,17 @@ func (r *request) clean(t *testing.T, fault ...string) {
 }
 
 // joined waits until a request is as complete as wanted and returns it.
-func joined(t *testing.T, at client.Ready, id string, complete func(*request) bool) *request {
-	var r *request
-	var last []byte
-	ok := func() bool {
+func joined(t *testing.T, at client.Ready, id string, complete func(*request) bool) (r *request) {
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		res, err := http.Get("http://" + at.API + "/v1/requests/" + id)
-		if err != nil {
-			return false
-		}
+		require.NoError(c, err)
 		defer func() { _ = res.Body.Close() }()
-		last, err = io.ReadAll(res.Body)
+		body, err := io.ReadAll(res.Body)
+		require.NoError(c, err)
 		r = new(request)
-		return err == nil && res.StatusCode == http.StatusOK && json.Unmarshal(last, r) == nil && complete(r)
-	}
-	for deadline := time.Now().Add(time.Minute); !ok(); {
-		if time.Now().After(deadline) {
-			require.FailNow(t, "not joined", "%s: %s", id, last)
-		}
-		time.Sleep(200 * time.Millisecond) // the condition above is what is waited for
-	}
+		require.Equal(c, http.StatusOK, res.StatusCode, "%s: %s", id, body)
+		require.NoError(c, json.Unmarshal(body, r), "%s: %s", id, body)
+		require.True(c, complete(r), "%s is not joined: %s", id, body)
+	}, time.Minute, 200*time.Millisecond)
 	return r
 }

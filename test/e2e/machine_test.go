@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/fermata-io/fermata/storage/clickhouseexporter/ingestbench"
 )
 
 // lostLimit is how much of a wait is granted at most, whatever others took of the machine.
 const lostLimit = 3 * time.Second
 
-// hz is how many ticks of the files in /proc a second has.
+// hz is how many ticks of /proc/stat a second has.
 const hz = 100
 
 // machine remembers how much processor time went to others: neither to this test nor to what it started, Fermata first of all.
@@ -37,8 +39,8 @@ func newMachine(t *testing.T) *machine {
 	entries, _ := os.ReadDir("/proc")
 	for _, e := range entries {
 		if pid, err := strconv.Atoi(e.Name()); err == nil {
-			if f := fields(pid); f != nil {
-				children[int(f[1])] = append(children[int(f[1])], pid)
+			if p, ok := parent(pid); ok {
+				children[p] = append(children[p], pid)
 			}
 		}
 	}
@@ -53,19 +55,15 @@ func newMachine(t *testing.T) *machine {
 	return m
 }
 
-// fields are the numbers behind the name of a process in /proc/<pid>/stat, whose state is none and comes as 0; none where it is gone.
-func fields(pid int) []int64 {
+// parent returns which process started one; false where it is gone.
+func parent(pid int) (int, bool) {
 	b, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	_, rest, ok := bytes.Cut(b[max(bytes.LastIndexByte(b, ')'), 0):], []byte(") "))
-	if !ok {
-		return nil
+	f := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:]) // behind the name: state, parent
+	if len(f) < 2 {
+		return 0, false
 	}
-	var out []int64
-	for f := range strings.FieldsSeq(string(rest)) {
-		n, _ := strconv.ParseInt(f, 10, 64)
-		out = append(out, n)
-	}
-	return out
+	n, err := strconv.Atoi(string(f[1]))
+	return n, err == nil
 }
 
 // note reads how much there was until now.
@@ -81,12 +79,10 @@ func (m *machine) note() {
 			ticks += v
 		}
 	}
-	for _, pid := range m.own {
-		if f := fields(pid); f != nil {
-			ticks -= f[11] + f[12] // utime, stime
-		}
-	}
 	n.others = time.Duration(ticks) * time.Second / hz
+	for _, pid := range m.own {
+		n.others -= time.Duration(ingestbench.CPU(pid) * float64(time.Second))
+	}
 	m.notes = append(m.notes, n)
 }
 

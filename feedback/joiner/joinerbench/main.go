@@ -14,10 +14,7 @@ import (
 	"flag"
 	"fmt"
 	"log"
-	"os"
 	"sort"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -25,6 +22,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 	"go.opentelemetry.io/collector/component/componenttest"
 
+	"github.com/fermata-io/fermata/storage/clickhouseexporter/ingestbench"
 	"github.com/fermata-io/fermata/storage/requests"
 )
 
@@ -187,17 +185,7 @@ func (b *bench) repeat(name string, do func() (int, error)) error {
 }
 
 // cpu returns the CPU seconds that the measured process has used.
-func (b *bench) cpu() float64 {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", b.pid))
-	if err != nil {
-		return 0
-	}
-	f := strings.Fields(string(raw[strings.LastIndexByte(string(raw), ')')+1:]))
-	user, _ := strconv.ParseFloat(f[11], 64)
-	sys, _ := strconv.ParseFloat(f[12], 64)
-	const hz = 100
-	return (user + sys) / hz
-}
+func (b *bench) cpu() float64 { return ingestbench.CPU(b.pid) }
 
 // self returns the CPU seconds that this process has used.
 func self() float64 {

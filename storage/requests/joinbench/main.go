@@ -13,13 +13,13 @@ import (
 	"flag"
 	"fmt"
 	"log"
-	"os"
-	"strconv"
 	"strings"
 
 	"github.com/ClickHouse/ch-go"
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"github.com/fermata-io/fermata/storage/clickhouseexporter/ingestbench"
 )
 
 type bench struct {
@@ -106,14 +106,4 @@ func (b *bench) step(ctx context.Context, step string) error {
 }
 
 // cpu returns the CPU seconds that the measured process has used.
-func (b *bench) cpu() float64 {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", b.pid))
-	if err != nil {
-		return 0
-	}
-	f := strings.Fields(string(raw[strings.LastIndexByte(string(raw), ')')+1:]))
-	user, _ := strconv.ParseFloat(f[11], 64)
-	sys, _ := strconv.ParseFloat(f[12], 64)
-	const hz = 100
-	return (user + sys) / hz
-}
+func (b *bench) cpu() float64 { return ingestbench.CPU(b.pid) }
